@@ -1,0 +1,83 @@
+# What every target of the project shares: language level, warnings, sanitizers, and the floating-point rule.
+
+set(HEADRACE_WARNINGS -Wall -Wextra -Wpedantic -Wshadow -Wconversion -Wsign-conversion -Wnon-virtual-dtor
+    -Woverloaded-virtual -Wcast-align -Werror)
+
+# headrace_own(TARGET): warnings as errors and sanitizers, on our own targets only.
+function(headrace_own target)
+  target_compile_features(${target} PUBLIC cxx_std_20)
+  set_target_properties(${target} PROPERTIES CXX_EXTENSIONS OFF)
+  target_compile_options(${target} PRIVATE ${HEADRACE_WARNINGS})
+  if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
+    # g++ 12 reports false positives of these two inside inlined standard containers.
+    target_compile_options(${target} PRIVATE -Wno-array-bounds -Wno-stringop-overflow -Wno-restrict -Wno-maybe-uninitialized)
+  endif()
+  if(HEADRACE_SANITIZE)
+    target_compile_options(${target} PRIVATE -fsanitize=${HEADRACE_SANITIZE} -fno-omit-frame-pointer -g)
+    if(HEADRACE_SANITIZE MATCHES "undefined")
+      target_compile_options(${target} PRIVATE -fno-sanitize-recover=all)
+    endif()
+    target_link_options(${target} PUBLIC -fsanitize=${HEADRACE_SANITIZE})
+  endif()
+endfunction()
+
+# headrace_library(TARGET): a library whose arithmetic gives the same bits on every compiler and processor:
+# a*b+c is never contracted into a fused multiply-add, whatever flags the consumer uses.
+function(headrace_library target)
+  headrace_own(${target})
+  set_target_properties(${target} PROPERTIES POSITION_INDEPENDENT_CODE ON)
+  target_compile_options(${target} PRIVATE -ffp-contract=off -fno-fast-math -fno-math-errno -fno-trapping-math)
+endfunction()
+
+# headrace_test(NAME SOURCES a.cpp ... LABELS unit ... [LIBRARIES ...] [TIMEOUT s]): one GoogleTest binary, one ctest entry.
+function(headrace_test name)
+  cmake_parse_arguments(arg "" "TIMEOUT" "SOURCES;LABELS;LIBRARIES" ${ARGN})
+  add_executable(${name} ${arg_SOURCES})
+  headrace_own(${name})
+  target_include_directories(${name} PRIVATE ${PROJECT_SOURCE_DIR}/tests)
+  if(NOT arg_LIBRARIES)
+    set(arg_LIBRARIES headrace::headrace)
+  endif()
+  target_link_libraries(${name} PRIVATE ${arg_LIBRARIES} GTest::gtest GTest::gtest_main)
+  add_test(NAME ${name} COMMAND ${name} --gtest_brief=1)
+  if(NOT arg_TIMEOUT)
+    set(arg_TIMEOUT 300)
+  endif()
+  set_tests_properties(${name} PROPERTIES LABELS "${arg_LABELS}" TIMEOUT ${arg_TIMEOUT})
+endfunction()
+
+# headrace_compile_fail(NAME SOURCE f.cpp EXPECT regex [LIBRARIES ...]): passes when the file does NOT compile and the
+# compiler's message matches; the same file with -DHEADRACE_CONTROL must compile, so that the test fails for one reason only.
+function(headrace_compile_fail name)
+  cmake_parse_arguments(arg "" "SOURCE;EXPECT" "LIBRARIES" ${ARGN})
+  if(NOT arg_LIBRARIES)
+    set(arg_LIBRARIES headrace::headrace)
+  endif()
+  foreach(kind fail control)
+    add_library(${name}_${kind} OBJECT EXCLUDE_FROM_ALL ${arg_SOURCE})
+    target_compile_features(${name}_${kind} PRIVATE cxx_std_20)
+    target_include_directories(${name}_${kind} PRIVATE ${PROJECT_SOURCE_DIR}/tests)
+    target_link_libraries(${name}_${kind} PRIVATE ${arg_LIBRARIES})
+    add_test(NAME ${name}_${kind} COMMAND ${CMAKE_COMMAND} --build ${PROJECT_BINARY_DIR} --target ${name}_${kind})
+    # One build at a time in one build tree.
+    set_tests_properties(${name}_${kind} PROPERTIES LABELS "unit" RESOURCE_LOCK build_tree TIMEOUT 300)
+  endforeach()
+  target_compile_definitions(${name}_control PRIVATE HEADRACE_CONTROL)
+  set_tests_properties(${name}_fail PROPERTIES PASS_REGULAR_EXPRESSION "${arg_EXPECT}")
+endfunction()
+
+# headrace_bench(NAME SOURCES ...): a benchmark, and a ctest entry that only checks that it runs and that its checksums agree.
+function(headrace_bench name)
+  cmake_parse_arguments(arg "" "" "SOURCES;LIBRARIES;SMOKE" ${ARGN})
+  add_executable(${name} ${arg_SOURCES})
+  headrace_own(${name})
+  target_include_directories(${name} PRIVATE ${PROJECT_SOURCE_DIR}/bench)
+  if(NOT arg_LIBRARIES)
+    set(arg_LIBRARIES headrace::headrace)
+  endif()
+  target_link_libraries(${name} PRIVATE ${arg_LIBRARIES})
+  if(HEADRACE_BUILD_TESTS)
+    add_test(NAME ${name}_smoke COMMAND ${name} ${arg_SMOKE})
+    set_tests_properties(${name}_smoke PROPERTIES LABELS "example" TIMEOUT 300)
+  endif()
+endfunction()
