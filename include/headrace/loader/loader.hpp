@@ -106,9 +106,10 @@ class Loader::Epoch {
       return *this;
     }
     void operator++(int) { ++*this; }
-    friend bool operator==(const Iterator& i, std::default_sentinel_t) { return !i.range_ || i.range_->done(); }
+    friend bool operator==(const Iterator& i, std::default_sentinel_t) { return i.at_end(); }
 
    private:
+    bool at_end() const noexcept { return !range_ || range_->done(); }
     Epoch* range_ = nullptr;
   };
 
