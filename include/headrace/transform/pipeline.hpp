@@ -8,6 +8,9 @@
 // whether or not it runs; an op that pins its number keeps it. Ops before the first one-to-many op draw from the item's
 // stream (patch 0x3FFF), later ones from their patch's.
 //
+// A plan draws its parameters from the stream's first words; fields of random voxels, drawn in apply(), begin at word
+// `voxel_words_begin` of the same stream, so that neither can reach the other.
+//
 // Invariant: immutable; running it is const and thread-safe; the result is a function of the sample and the address alone.
 // Errors: an exception from an op arrives as TransformError with the op's position, name and patch.
 #pragma once
@@ -16,12 +19,13 @@
 #include <headrace/transform/transform.hpp>
 
 #include <cstdint>
-#include <limits>
 #include <stdexcept>
 #include <string>
 #include <vector>
 
 namespace headrace {
+
+inline constexpr std::uint64_t voxel_words_begin = std::uint64_t{1} << 20;
 
 // What went wrong in which op. what() is the cause's message with the op in front.
 class TransformError : public std::runtime_error {
