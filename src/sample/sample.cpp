@@ -4,11 +4,18 @@
 #include <stdexcept>
 
 namespace headrace {
+
+FieldName::FieldName(std::string_view name) : length_(static_cast<std::uint8_t>(name.size())) {
+  if (name.empty() || name.size() > max_length)
+    throw std::invalid_argument("'" + std::string(name) + "' is no field name: expected 1 to " + std::to_string(max_length) + " bytes");
+  std::copy(name.begin(), name.end(), text_.begin());
+}
+
 namespace {
 
 [[noreturn]] void throw_missing(std::string_view name, std::span<const Field> fields) {
   std::string known;
-  for (const Field& f : fields) known += (known.empty() ? "" : ", ") + f.name;
+  for (const Field& f : fields) known += (known.empty() ? "" : ", ") + f.name.str();
   throw std::out_of_range("the sample has no field '" + std::string(name) + "'; it has: " + (known.empty() ? "none" : known));
 }
 [[noreturn]] void throw_kind(std::string_view name, std::string_view asked) {
@@ -31,7 +38,7 @@ const Field& Sample::field(std::string_view name) const {
 
 Field& Sample::field_for_writing(std::string_view name) {
   if (Field* f = find_mutable(name)) return *f;
-  return fields_.emplace_back(Field{std::string(name), {}, {}, {}});
+  return fields_.emplace_back(Field{FieldName(name), {}, {}, {}});
 }
 
 const Tensor& Sample::get(std::string_view name) const {
@@ -63,7 +70,8 @@ std::int64_t Sample::integer(std::string_view name) const {
   throw_kind(name, "integer");
 }
 const std::string& Sample::text(std::string_view name) const {
-  if (const auto* s = std::get_if<std::string>(&field(name).value)) return *s;
+  const auto* s = std::get_if<SharedText>(&field(name).value);
+  if (s && *s) return **s;
   throw_kind(name, "text");
 }
 const VoxelSet& Sample::voxels(std::string_view name) const {
@@ -72,9 +80,14 @@ const VoxelSet& Sample::voxels(std::string_view name) const {
   throw_kind(name, "voxel set");
 }
 
+const std::string& Sample::path(std::string_view name) const {
+  const SharedText& p = field(name).path;
+  return p ? *p : empty_path;
+}
+
 const std::string& Sample::first_path() const noexcept {
   for (const Field& f : fields_)
-    if (!f.path.empty()) return f.path;
+    if (f.path) return *f.path;
   return empty_path;
 }
 
@@ -85,10 +98,10 @@ void Sample::set(std::string_view name, Tensor value, const Affine& affine) {
   f.affine = affine;
 }
 void Sample::set_value(std::string_view name, FieldValue value) { field_for_writing(name).value = std::move(value); }
-void Sample::set_path(std::string_view name, std::string_view path) {
+void Sample::set_path(std::string_view name, std::string path) {
   Field* f = find_mutable(name);
   if (!f) throw_missing(name, fields_);
-  f->path = path;
+  f->path = path.empty() ? nullptr : std::make_shared<const std::string>(std::move(path));
 }
 void Sample::erase(std::string_view name) {
   std::erase_if(fields_, [&](const Field& f) { return f.name == name; });
@@ -101,10 +114,17 @@ Tensor Sample::scratch(DType dtype, const Shape& shape) {
   return place_ ? place_->scratch(dtype, shape) : Tensor::empty(dtype, shape);
 }
 
+void Sample::release_values() noexcept {
+  for (Field& f : fields_) {
+    f.value = std::int64_t{0};
+    f.path = nullptr;
+  }
+}
+
 SampleSpec Sample::spec() const {
   SampleSpec spec;
   for (const Field& f : fields_) {
-    FieldSpec s{.name = f.name};
+    FieldSpec s{.name = f.name.str()};
     if (const auto* t = std::get_if<Tensor>(&f.value)) {
       s.dtype = t->dtype();
       s.shape = t->shape();
@@ -112,7 +132,7 @@ SampleSpec Sample::spec() const {
       s.kind = FieldKind::real;
     } else if (std::holds_alternative<std::int64_t>(f.value)) {
       s.kind = FieldKind::integer;
-    } else if (std::holds_alternative<std::string>(f.value)) {
+    } else if (std::holds_alternative<SharedText>(f.value)) {
       s.kind = FieldKind::text;
     } else {
       s.kind = FieldKind::voxels;

@@ -110,6 +110,7 @@ std::string Pipeline::describe() const {
 void Pipeline::run_op(std::size_t i, Sample& sample, const Address& address, std::uint32_t patch, PipelineObserver* observer) const {
   const detail::TransformModel& op = *ops_[i];
   try {
+    if (OutputPlace* place = sample.output_place()) place->before_op(i);
     const StreamAddress stream{.seed = address.seed, .epoch = address.epoch, .item = address.item, .patch = patch, .op = numbers_[i]};
     Rng rng(stream);
     PlanBox plan;

@@ -14,6 +14,7 @@
 #pragma once
 
 #include <headrace/sample/affine.hpp>
+#include <headrace/sample/field_name.hpp>
 #include <headrace/sample/spec.hpp>
 #include <headrace/sample/voxel_set.hpp>
 #include <headrace/tensor/tensor.hpp>
@@ -28,13 +29,14 @@
 
 namespace headrace {
 
-using FieldValue = std::variant<Tensor, double, std::int64_t, std::string, std::shared_ptr<const VoxelSet>>;
+using SharedText = std::shared_ptr<const std::string>;
+using FieldValue = std::variant<Tensor, double, std::int64_t, SharedText, std::shared_ptr<const VoxelSet>>;
 
 struct Field {
-  std::string name;
+  FieldName name;
   FieldValue value;
-  Affine affine;     // of a tensor with spatial axes; identity otherwise
-  std::string path;  // the file it came from, or empty
+  Affine affine;    // of a tensor with spatial axes; identity otherwise
+  SharedText path;  // the file it came from, or null
 
   bool is_tensor() const noexcept { return std::holds_alternative<Tensor>(value); }
   const Tensor& tensor() const { return std::get<Tensor>(value); }
@@ -46,6 +48,8 @@ class OutputPlace {
   virtual ~OutputPlace() = default;
   // Contiguous memory for the field's new value, contents undefined.
   virtual Tensor output(std::string_view field, DType dtype, const Shape& shape) = 0;
+  // Called before each op of a pipeline with its position: where a field goes depends on the ops that are still to come.
+  virtual void before_op(std::size_t op) { (void)op; }
   // Contiguous memory that lives as long as a handle to it, for an op's intermediate results.
   virtual Tensor scratch(DType dtype, const Shape& shape) = 0;
 };
@@ -92,7 +96,8 @@ class Sample {
   const VoxelSet& voxels(std::string_view name) const;
 
   const Affine& affine(std::string_view name) const { return field(name).affine; }
-  const std::string& path(std::string_view name) const { return field(name).path; }
+  // Empty where the field came from no file.
+  const std::string& path(std::string_view name) const;
   // The first path any field has: what an error names.
   const std::string& first_path() const noexcept;
 
@@ -101,9 +106,9 @@ class Sample {
   void set(std::string_view name, Tensor value, const Affine& affine);
   void set(std::string_view name, double value) { set_value(name, value); }
   void set(std::string_view name, std::int64_t value) { set_value(name, value); }
-  void set(std::string_view name, std::string value) { set_value(name, std::move(value)); }
+  void set(std::string_view name, std::string value) { set_value(name, std::make_shared<const std::string>(std::move(value))); }
   void set(std::string_view name, std::shared_ptr<const VoxelSet> value) { set_value(name, std::move(value)); }
-  void set_path(std::string_view name, std::string_view path);
+  void set_path(std::string_view name, std::string path);
   void erase(std::string_view name);  // a missing field is ignored
   void clear() noexcept { fields_.clear(); }
 
@@ -116,6 +121,8 @@ class Sample {
   const Origin& origin() const noexcept { return origin_; }
   void set_origin(const Origin& origin) noexcept { origin_ = origin; }
 
+  // Drops the values but keeps the memory of the map itself, for a record that will be filled again.
+  void release_values() noexcept;
   // The specification this very sample has.
   SampleSpec spec() const;
   // Every tensor becomes read-only: what a cache does before it shares the sample.
