@@ -1,14 +1,13 @@
-#include <headrace/transform/crop_foreground.hpp>
-
-#include "describe.hpp"
-#include "rows.hpp"
-
 #include <algorithm>
 #include <array>
 #include <cmath>
 #include <cstring>
+#include <headrace/transform/crop_foreground.hpp>
 #include <limits>
 #include <stdexcept>
+
+#include "describe.hpp"
+#include "rows.hpp"
 
 namespace headrace {
 namespace {
@@ -75,25 +74,36 @@ Tensor padded(Sample& sample, std::string_view key, const Box& box, const Shape&
   return to;
 }
 
-void check_per_axis(const char* option, const PerAxis& v, bool negative_allowed) {
-  if (!v.given()) throw std::invalid_argument(std::string("CropForeground: ") + option + " has no value");
+void check_per_axis(const char* option, const Sizes& v, bool negative_allowed) {
   for (const std::int64_t x : v.values())
     if (x > most_voxels || (x < 0 && !negative_allowed))
-      throw std::invalid_argument(std::string("CropForeground: ") + option + " = " + v.str() + "; expected " +
-                                  (negative_allowed ? "at most " : "0 to ") + std::to_string(most_voxels) + " voxels");
+      detail::throw_option(CropForeground::name, option, detail::option_text(v),
+                           (negative_allowed ? "at most " : "0 to ") + std::to_string(most_voxels) + " voxels");
+  if (v.empty()) detail::throw_option(CropForeground::name, option, "[]", "one value, or one per spatial axis");
+}
+
+// One value per axis.
+Shape over_axes(const char* option, const Sizes& v, int axes) {
+  if (!v.is_one() && static_cast<int>(v.values().size()) != axes)
+    detail::throw_option(CropForeground::name, option, detail::option_text(v),
+                         "one value, or one for each of the " + std::to_string(axes) + " spatial axes");
+  Shape values;
+  for (int d = 0; d < axes; ++d) values.push_back(v.at(static_cast<std::size_t>(d)));
+  return values;
 }
 
 }  // namespace
 
 CropForeground::CropForeground(Options options) : options_(std::move(options)) {
   const Options& o = options_;
-  if (o.source_key.empty()) throw std::invalid_argument("CropForeground: source_key is empty; expected the name of a field");
+  if (o.source_key.empty())
+    throw std::invalid_argument("CropForeground: source_key is empty; expected the name of a field");
   if (std::isnan(o.threshold)) throw std::invalid_argument("CropForeground: threshold is NaN; expected a number");
   check_per_axis("margin", o.margin, false);
   check_per_axis("k_divisible", o.k_divisible, true);
   if (!o.start_coord_key.empty() && o.start_coord_key == o.end_coord_key)
     throw std::invalid_argument("CropForeground: start_coord_key and end_coord_key are both '" + o.end_coord_key + "'");
-  const auto any_above = [](const PerAxis& v, std::int64_t limit) {
+  const auto any_above = [](const Sizes& v, std::int64_t limit) {
     return std::any_of(v.values().begin(), v.values().end(), [=](std::int64_t x) { return x > limit; });
   };
   may_pad_ = any_above(o.k_divisible, 1) || (any_above(o.margin, 0) && !o.allow_smaller);
@@ -106,25 +116,24 @@ Box CropForeground::box(const Sample& sample) const {
   const std::int64_t channels = source.size(0);
   Extent extent;
   const auto add = [&](std::int64_t channel) {
-    visit_arithmetic(source.dtype(), [&](auto zero) {
-      add_channel<decltype(zero)>(source.select(0, channel), o.threshold, extent);
-    });
+    visit_arithmetic(source.dtype(),
+                     [&](auto zero) { add_channel<decltype(zero)>(source.select(0, channel), o.threshold, extent); });
   };
   for (const int given : o.channel_indices) {
     const std::int64_t channel = given < 0 ? channels + given : given;
     if (channel < 0 || channel >= channels)
-      throw std::invalid_argument("channel_indices names channel " + std::to_string(given) + " of " + field_text(sample, o.source_key) +
-                                  ", which has " +
-                                  std::to_string(channels));
+      throw std::invalid_argument("channel_indices names channel " + std::to_string(given) + " of " +
+                                  field_text(sample, o.source_key) + ", which has " + std::to_string(channels));
     add(channel);
   }
   if (o.channel_indices.empty())
     for (std::int64_t channel = 0; channel < channels; ++channel) add(channel);
   if (extent.empty())
     throw std::invalid_argument(field_text(sample, o.source_key) + " has no foreground: none of its voxels is above " +
-                                detail::number_text(o.threshold));
+                                detail::option_text(o.threshold));
 
-  const Shape margin = o.margin.over(image.rank(), "margin"), multiple = o.k_divisible.over(image.rank(), "k_divisible");
+  const Shape margin = over_axes("margin", o.margin, image.rank());
+  const Shape multiple = over_axes("k_divisible", o.k_divisible, image.rank());
   Box box{.start = image, .size = image};
   for (int d = 0; d < image.rank(); ++d) {
     const auto axis = static_cast<std::size_t>(d);
@@ -151,8 +160,8 @@ void CropForeground::apply(Sample& sample) const {
   options_.keys.for_each(sample, [&](std::string_view key) {
     const Shape own = spatial_shape(sample, key);
     if (!(own == image))
-      throw std::invalid_argument(field_text(sample, key) + " has the spatial shape " + own.str() + ", but '" + options_.source_key + "' has " +
-                                  image.str() + ": one box cannot crop both");
+      throw std::invalid_argument(field_text(sample, key) + " has the spatial shape " + own.str() + ", but '" +
+                                  options_.source_key + "' has " + image.str() + ": one box cannot crop both");
   });
   const bool view = inside(box, image);
   options_.keys.for_each(sample, [&](std::string_view key) {
@@ -172,7 +181,7 @@ void CropForeground::apply(Sample& sample) const {
 SampleSpec CropForeground::infer(SampleSpec spec) const {
   const FieldSpec source = spec.at(options_.source_key);
   options_.keys.for_each(spec, [&](FieldSpec& field) {
-    (void)spatial_shape(field.shape, field.str());
+    (void)detail::spatial_shape(field.shape, name, field.name);
     for (int d = 1; d < field.shape.rank(); ++d) field.shape[d] = unknown;
   });
   for (const std::string& key : {options_.start_coord_key, options_.end_coord_key})
@@ -187,9 +196,14 @@ Effect CropForeground::effect(std::string_view field) const {
 
 std::string CropForeground::describe() const {
   const Options& o = options_;
-  return detail::Describe()("keys", o.keys)("source_key", o.source_key)("threshold", o.threshold)(
-             "channel_indices", o.channel_indices)("margin", o.margin)("allow_smaller", o.allow_smaller)(
-             "k_divisible", o.k_divisible)("start_coord_key", o.start_coord_key)("end_coord_key", o.end_coord_key)
+  return detail::OptionList()
+      .add("keys", o.keys)
+      .add("source_key", o.source_key)
+      .add("threshold", o.threshold)
+      .add("margin", o.margin)
+      .add("allow_smaller", o.allow_smaller)
+      .add("start_coord_key", o.start_coord_key)
+      .add("end_coord_key", o.end_coord_key)
       .str();
 }
 

@@ -1,36 +1,18 @@
-#include <headrace/transform/crop_geometry.hpp>
-
 #include <algorithm>
 #include <array>
+#include <headrace/transform/crop_geometry.hpp>
+#include <span>
 #include <stdexcept>
 
 namespace headrace {
 
-Shape PerAxis::over(int rank, std::string_view what) const {
-  if (values_.rank() == rank) return values_;
-  if (values_.rank() != 1)
-    throw std::invalid_argument(std::string(what) + " has " + std::to_string(values_.rank()) + " values " + str() + " for " +
-                                std::to_string(rank) + " spatial axes; expected one for each, or a single one for all");
-  Shape all;
-  for (int d = 0; d < rank; ++d) all.push_back(values_[0]);
-  return all;
-}
-
-namespace {
-constexpr bool spatial(const Shape& channel_first) noexcept { return channel_first.rank() >= 2 && channel_first.rank() <= 4; }
-}  // namespace
-
-Shape spatial_shape(const Shape& channel_first, std::string_view what) {
-  if (!spatial(channel_first))
-    throw std::invalid_argument(std::string(what) + " has shape " + channel_first.str() +
-                                "; expected a channel axis and one to three spatial axes");
-  return Shape(std::span(channel_first).subspan(1));
-}
-
-// The text is made on failure only: this runs for every patch.
 Shape spatial_shape(const Sample& sample, std::string_view field) {
   const Shape& shape = sample.get(field).shape();
-  return spatial_shape(shape, spatial(shape) ? std::string() : field_text(sample, field));
+  // The text is made on failure only: this runs for every patch.
+  if (shape.rank() < 2 || shape.rank() > 4)
+    throw std::invalid_argument(field_text(sample, field) + " has shape " + shape.str() +
+                                ", but expected a channel axis and 1 to 3 spatial axes");
+  return Shape(std::span(shape).subspan(1));
 }
 
 std::string field_text(const Sample& sample, std::string_view field) {
@@ -38,11 +20,11 @@ std::string field_text(const Sample& sample, std::string_view field) {
   return "field '" + std::string(field) + "'" + (path.empty() ? "" : " (" + path + ")");
 }
 
-Shape crop_size(const PerAxis& wanted, const Shape& image, bool allow_smaller) {
-  Shape size = wanted.over(image.rank(), "the size of a crop");
+Shape crop_size(const Sizes& wanted, const Shape& image, bool allow_smaller, std::string_view op) {
+  Shape size = detail::fall_back(wanted, image, op, "spatial_size");
   for (int d = 0; d < image.rank(); ++d) {
     if (image[d] < 1) throw std::invalid_argument("an image of size " + image.str() + " has no voxels to crop");
-    if (size[d] <= 0 || (allow_smaller && size[d] > image[d])) size[d] = image[d];
+    if (allow_smaller && size[d] > image[d]) size[d] = image[d];
   }
   for (int d = 0; d < image.rank(); ++d)
     if (size[d] > image[d])
@@ -52,7 +34,8 @@ Shape crop_size(const PerAxis& wanted, const Shape& image, bool allow_smaller) {
 }
 
 std::int64_t clamp_centre(std::int64_t centre, std::int64_t size, std::int64_t n) noexcept {
-  // The last centre is n + 1 - size/2 - 1 for even sizes, and half a voxel less for odd ones: start n - size in both cases.
+  // The last centre is n + 1 - size/2 - 1 for even sizes, and half a voxel less for odd ones: start n - size in both
+  // cases.
   const std::int64_t first = size / 2, last = n - (size + 1) / 2;
   return std::min(std::max(centre, first), last);
 }
@@ -75,7 +58,8 @@ Shape unravel(std::uint64_t voxel, const Shape& spatial) {
 
 Affine crop_affine(const Affine& affine, const Shape& start) {
   std::array<double, 3> shift{};
-  for (int d = 0; d < std::min(start.rank(), 3); ++d) shift[static_cast<std::size_t>(d)] = static_cast<double>(start[d]);
+  for (int d = 0; d < std::min(start.rank(), 3); ++d)
+    shift[static_cast<std::size_t>(d)] = static_cast<double>(start[d]);
   return affine * Affine::translation(shift);
 }
 

@@ -1,8 +1,7 @@
 #include <headrace/transform/delete_items.hpp>
+#include <stdexcept>
 
 #include "describe.hpp"
-
-#include <stdexcept>
 
 namespace headrace {
 
@@ -19,6 +18,6 @@ SampleSpec DeleteItems::infer(SampleSpec spec) const {
   return spec;
 }
 
-std::string DeleteItems::describe() const { return detail::Describe()("keys", keys_).str(); }
+std::string DeleteItems::describe() const { return detail::OptionList().add("keys", keys_).str(); }
 
 }  // namespace headrace

@@ -19,6 +19,8 @@ SampleSpec EnsureType::infer(SampleSpec spec) const {
   return spec;
 }
 
-std::string EnsureType::describe() const { return detail::Describe()("keys", options_.keys)("dtype", options_.dtype).str(); }
+std::string EnsureType::describe() const {
+  return detail::OptionList().add("keys", options_.keys).add_text("dtype", detail::option_text(options_.dtype)).str();
+}
 
 }  // namespace headrace

@@ -1,21 +1,22 @@
+#include <cmath>
 #include <headrace/transform/fg_bg_to_indices.hpp>
+#include <memory>
+#include <stdexcept>
 
 #include "describe.hpp"
 #include "foreground.hpp"
-
-#include <cmath>
-#include <memory>
-#include <stdexcept>
 
 namespace headrace {
 
 FgBgToIndices::FgBgToIndices(Options options) : options_(std::move(options)) {
   const Options& o = options_;
-  if (o.label_key.empty()) throw std::invalid_argument("FgBgToIndices: label_key is empty; expected the name of a field");
+  if (o.label_key.empty())
+    throw std::invalid_argument("FgBgToIndices: label_key is empty; expected the name of a field");
   if (o.fg_postfix.empty() || o.bg_postfix.empty() || o.fg_postfix == o.bg_postfix)
     throw std::invalid_argument("FgBgToIndices: fg_postfix = '" + o.fg_postfix + "' and bg_postfix = '" + o.bg_postfix +
                                 "'; expected two different, not empty endings");
-  if (std::isnan(o.image_threshold)) throw std::invalid_argument("FgBgToIndices: image_threshold is NaN; expected a number");
+  if (std::isnan(o.image_threshold))
+    throw std::invalid_argument("FgBgToIndices: image_threshold is NaN; expected a number");
 }
 
 void FgBgToIndices::apply(Sample& sample) const {
@@ -36,8 +37,11 @@ SampleSpec FgBgToIndices::infer(SampleSpec spec) const {
 
 std::string FgBgToIndices::describe() const {
   const Options& o = options_;
-  return detail::Describe()("label_key", o.label_key)("image_key", o.image_key)("image_threshold", o.image_threshold)(
-             "fg_postfix", o.fg_postfix)("bg_postfix", o.bg_postfix)
+  return detail::OptionList()
+      .add("label_key", o.label_key)
+      .add("image_key", o.image_key)
+      .add("image_threshold", o.image_threshold)
+      .add("bg_postfix", o.bg_postfix)
       .str();
 }
 

@@ -1,12 +1,12 @@
 #include "foreground.hpp"
 
-#include "describe.hpp"
-#include "rows.hpp"
-
 #include <algorithm>
 #include <cstdint>
+#include <headrace/transform/crop_geometry.hpp>
 #include <stdexcept>
 #include <vector>
+
+#include "rows.hpp"
 
 namespace headrace::detail {
 namespace {
@@ -54,7 +54,8 @@ ForegroundBackground find_foreground(const Sample& sample, const std::string& la
   const Tensor& label = sample.get(label_key);
   const Shape spatial = spatial_shape(sample, label_key);
   const auto voxels = static_cast<std::uint64_t>(spatial.numel());
-  Words foreground = mark(label, label.size(0) > 1 ? 1 : 0, voxels, []<class T> { return [](T v) { return v != T{0}; }; });
+  Words foreground =
+      mark(label, label.size(0) > 1 ? 1 : 0, voxels, []<class T> { return [](T v) { return v != T{0}; }; });
   Words background;
   if (image_key.empty()) {
     background.assign(foreground.size(), ~std::uint64_t{0});
@@ -63,8 +64,8 @@ ForegroundBackground find_foreground(const Sample& sample, const std::string& la
     const Tensor& image = sample.get(image_key);
     const Shape own = spatial_shape(sample, image_key);
     if (!(own == spatial))
-      throw std::invalid_argument(field_text(sample, image_key) + " has the spatial shape " + own.str() + ", but the label, " +
-                                  field_text(sample, label_key) + " has " + spatial.str());
+      throw std::invalid_argument(field_text(sample, image_key) + " has the spatial shape " + own.str() +
+                                  ", but the label, " + field_text(sample, label_key) + " has " + spatial.str());
     background = mark(image, 0, voxels, [image_threshold]<class T> {
       return [image_threshold](T v) { return static_cast<double>(v) > image_threshold; };
     });

@@ -2,7 +2,6 @@
 #pragma once
 
 #include <headrace/sample/sample.hpp>
-
 #include <string>
 
 namespace headrace::detail {

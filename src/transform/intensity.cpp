@@ -1,11 +1,11 @@
 #include "intensity.hpp"
 
-#include "describe.hpp"
-#include "rows.hpp"
-
 #include <cmath>
 #include <limits>
 #include <stdexcept>
+
+#include "describe.hpp"
+#include "rows.hpp"
 
 namespace headrace::detail {
 namespace {
@@ -32,7 +32,8 @@ struct Constants {
 
 // One row; the branches are loop-invariant and the comparisons leave NaN alone.
 template <class C, class From>
-void rescale_row(const From* from, std::int64_t from_step, C* to, std::int64_t to_step, std::int64_t n, const Constants<C>& k) {
+void rescale_row(const From* from, std::int64_t from_step, C* to, std::int64_t to_step, std::int64_t n,
+                 const Constants<C>& k) {
   for (std::int64_t i = 0; i < n; ++i) {
     C y = static_cast<C>(from[i * from_step]) - k.a_min;
     if (k.divide) y = y / k.width;
@@ -70,15 +71,16 @@ void check_target(const char* op, const std::optional<double>& b_min, const std:
   const auto check = [&](const char* option, const std::optional<double>& v) {
     // beyond float32 the mapping would make infinities of ordinary voxels
     if (v && !(std::fabs(*v) <= static_cast<double>(std::numeric_limits<float>::max())))
-      throw std::invalid_argument(std::string(op) + ": " + option + " = " + number_text(*v) + "; expected a finite float32 number");
+      throw std::invalid_argument(std::string(op) + ": " + option + " = " + option_text(*v) +
+                                  "; expected a finite float32 number");
   };
   check("b.min", b_min);
   check("b.max", b_max);
   if (clip && !b_min && !b_max)
     throw std::invalid_argument(std::string(op) + ": clip = true needs b.min or b.max, the values to clip to");
   if (clip && b_min && b_max && *b_min > *b_max)
-    throw std::invalid_argument(std::string(op) + ": clip = true needs b.min <= b.max, not " + number_text(*b_min) + " and " +
-                                number_text(*b_max));
+    throw std::invalid_argument(std::string(op) + ": clip = true needs b.min <= b.max, not " + option_text(*b_min) +
+                                " and " + option_text(*b_max));
 }
 
 Tensor intensity_target(Sample& sample, std::string_view field, DType dtype, bool announced_rewrite) {

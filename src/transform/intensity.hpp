@@ -2,7 +2,6 @@
 #pragma once
 
 #include <headrace/transform/scale_intensity_range.hpp>
-
 #include <optional>
 #include <string_view>
 

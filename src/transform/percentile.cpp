@@ -1,17 +1,16 @@
-// Percentiles by counting: values become unsigned keys in the same order, and a key is found digit by digit, the highest
-// digit first, each digit by one counting pass over the voxels whose higher digits are those found so far.
-#include <headrace/transform/scale_intensity_range_percentiles.hpp>
-
-#include "describe.hpp"
-#include "rows.hpp"
-
+// Percentiles by counting: values become unsigned keys in the same order, and a key is found digit by digit, the
+// highest digit first, each digit by one counting pass over the voxels whose higher digits are those found so far.
 #include <algorithm>
 #include <array>
 #include <bit>
 #include <cmath>
 #include <cstdint>
+#include <headrace/transform/scale_intensity_range_percentiles.hpp>
 #include <stdexcept>
 #include <vector>
+
+#include "describe.hpp"
+#include "rows.hpp"
 
 namespace headrace {
 namespace {
@@ -127,8 +126,9 @@ double interpolate(double a, double b, double t) noexcept { return t < 0.5 ? a +
 std::pair<double, double> percentiles(const Tensor& values, double lower, double upper, bool skip_nan) {
   for (const double p : {lower, upper})
     if (!(p >= 0 && p <= 100))
-      throw std::invalid_argument("percentile " + detail::number_text(p) + " is not between 0 and 100");
-  if (values.numel() == 0) throw std::invalid_argument("a tensor of shape " + values.shape().str() + " has no percentiles");
+      throw std::invalid_argument("percentile " + detail::option_text(p) + " is not between 0 and 100");
+  if (values.numel() == 0)
+    throw std::invalid_argument("a tensor of shape " + values.shape().str() + " has no percentiles");
   if (values.rank() == 0) return percentiles(values.unsqueeze(0), lower, upper, skip_nan);
   const Tensor numbers = detail::arithmetic_form(values);
   return visit_arithmetic(numbers.dtype(), [&](auto zero) {

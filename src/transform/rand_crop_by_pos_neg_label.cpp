@@ -1,12 +1,10 @@
+#include <cmath>
+#include <headrace/random/address.hpp>
 #include <headrace/transform/rand_crop_by_pos_neg_label.hpp>
+#include <stdexcept>
 
 #include "describe.hpp"
 #include "foreground.hpp"
-
-#include <headrace/random/address.hpp>
-
-#include <cmath>
-#include <stdexcept>
 
 namespace headrace {
 namespace {
@@ -20,7 +18,8 @@ const VoxelSet& stored_set(const Sample& sample, const std::string& key, const S
   const VoxelSet& set = sample.voxels(key);
   if (!(set.shape() == spatial))
     throw std::invalid_argument("the voxel set '" + key + "' belongs to an image of size " + set.shape().str() +
-                                ", but the label has " + spatial.str() + "; make it after the last op that changes shapes");
+                                ", but the label has " + spatial.str() +
+                                "; make it after the last op that changes shapes");
   return set;
 }
 
@@ -29,11 +28,13 @@ const VoxelSet& stored_set(const Sample& sample, const std::string& key, const S
 RandCropByPosNegLabel::RandCropByPosNegLabel(Options options) : options_(std::move(options)) {
   Options& o = options_;
   if (o.label_key.empty()) refuse("label_key is empty; expected the name of a field");
-  if (!o.spatial_size.given()) refuse("spatial_size is not given; expected one size per spatial axis");
+  if (o.spatial_size.empty()) refuse("spatial_size is not given; expected one size per spatial axis");
   for (const std::int64_t s : o.spatial_size.values())
-    if (s >= longest_axis) refuse("spatial_size = " + o.spatial_size.str() + "; expected sizes below 2^31 voxels");
+    if (s >= longest_axis)
+      refuse("spatial_size = " + detail::option_text(o.spatial_size) + "; expected sizes below 2^31 voxels");
   const auto weight = [](const char* option, double w) {
-    if (!(w >= 0) || std::isinf(w)) refuse(std::string(option) + " = " + detail::number_text(w) + "; expected a finite number, 0 or more");
+    if (!(w >= 0) || std::isinf(w))
+      refuse(std::string(option) + " = " + detail::option_text(w) + "; expected a finite number, 0 or more");
   };
   weight("pos", o.pos);
   weight("neg", o.neg);
@@ -54,24 +55,25 @@ Shape RandCropByPosNegLabel::checked_shape(const Sample& sample) const {
   options_.keys.for_each(sample, [&](std::string_view key) {
     const Shape own = spatial_shape(sample, key);
     if (!(own == spatial))
-      throw std::invalid_argument(field_text(sample, key) + " has the spatial shape " + own.str() + ", but the label, " +
-                                  field_text(sample, options_.label_key) + ", has " + spatial.str() +
-                                  ": one crop cannot serve both");
+      throw std::invalid_argument(field_text(sample, key) + " has the spatial shape " + own.str() +
+                                  ", but the label, " + field_text(sample, options_.label_key) + ", has " +
+                                  spatial.str() + ": one crop cannot serve both");
   });
   return spatial;
 }
 
 const VoxelSet& RandCropByPosNegLabel::choose(const VoxelSet& foreground, const VoxelSet& background, double u) const {
   if (foreground.empty() && background.empty())
-    throw std::invalid_argument("no voxel to crop around: the label has neither foreground nor background" +
-                                std::string(options_.image_key.empty() ? "" : " where the image is above image_threshold"));
+    throw std::invalid_argument(
+        "no voxel to crop around: the label has neither foreground nor background" +
+        std::string(options_.image_key.empty() ? "" : " where the image is above image_threshold"));
   if (foreground.empty()) return background;
   if (background.empty()) return foreground;
   return u < options_.pos / (options_.pos + options_.neg) ? foreground : background;
 }
 
 RandCropByPosNegLabel::Plan RandCropByPosNegLabel::place(std::uint64_t voxel, const Shape& image) const {
-  const Shape size = crop_size(options_.spatial_size, image, options_.allow_smaller);
+  const Shape size = crop_size(options_.spatial_size, image, options_.allow_smaller, name);
   const Box box = box_around(unravel(voxel, image), size, image);
   Shape centre = box.start;
   for (int d = 0; d < centre.rank(); ++d) centre[d] += size[d] / 2;
@@ -81,7 +83,7 @@ RandCropByPosNegLabel::Plan RandCropByPosNegLabel::place(std::uint64_t voxel, co
 RandCropByPosNegLabel::Plan RandCropByPosNegLabel::plan(const Sample& sample, Rng& rng) const {
   const Options& o = options_;
   const Shape image = checked_shape(sample);
-  (void)crop_size(o.spatial_size, image, o.allow_smaller);  // before the label is read
+  (void)crop_size(o.spatial_size, image, o.allow_smaller, name);  // before the label is read
   const auto draw = [&](const VoxelSet& foreground, const VoxelSet& background) {
     const double u = rng.uniform();
     const VoxelSet* from = nullptr;
@@ -94,7 +96,8 @@ RandCropByPosNegLabel::Plan RandCropByPosNegLabel::plan(const Sample& sample, Rn
   };
   if (sets_required_ || (sample.has(foreground_key_) && sample.has(background_key_)))
     return draw(stored_set(sample, foreground_key_, image), stored_set(sample, background_key_, image));
-  const detail::ForegroundBackground found = detail::find_foreground(sample, o.label_key, o.image_key, o.image_threshold);
+  const detail::ForegroundBackground found =
+      detail::find_foreground(sample, o.label_key, o.image_key, o.image_threshold);
   return draw(found.foreground, found.background);
 }
 
@@ -113,11 +116,10 @@ SampleSpec RandCropByPosNegLabel::infer(SampleSpec spec) const {
   (void)spec.at(o.label_key);
   if (sets_required_) (void)spec.at(foreground_key_), (void)spec.at(background_key_);
   o.keys.for_each(spec, [&](FieldSpec& field) {
-    const int axes = spatial_shape(field.shape, field.str()).rank();
-    const Shape wanted = o.spatial_size.over(axes, "spatial_size");
-    for (int d = 0; d < axes; ++d) {
+    const Shape own = detail::spatial_shape(field.shape, name, field.name);
+    const Shape wanted = detail::fall_back(o.spatial_size, own, name, "spatial_size");
+    for (int d = 0; d < own.rank(); ++d) {
       std::int64_t& n = field.shape[d + 1];
-      if (wanted[d] <= 0) continue;  // the image's own size
       if (n == unknown) {
         if (!o.allow_smaller) n = wanted[d];
       } else if (wanted[d] <= n) {
@@ -134,9 +136,17 @@ SampleSpec RandCropByPosNegLabel::infer(SampleSpec spec) const {
 
 std::string RandCropByPosNegLabel::describe() const {
   const Options& o = options_;
-  return detail::Describe()("keys", o.keys)("label_key", o.label_key)("spatial_size", o.spatial_size)("pos", o.pos)("neg", o.neg)(
-             "num_samples", o.num_samples)("image_key", o.image_key)("image_threshold", o.image_threshold)(
-             "fg_indices_key", o.fg_indices_key)("bg_indices_key", o.bg_indices_key)("allow_smaller", o.allow_smaller)("op", o.op)
+  return detail::OptionList()
+      .add("keys", o.keys)
+      .add("label_key", o.label_key)
+      .add("spatial_size", o.spatial_size)
+      .add("pos", o.pos)
+      .add("neg", o.neg)
+      .add("image_key", o.image_key)
+      .add("image_threshold", o.image_threshold)
+      .add("bg_indices_key", o.bg_indices_key)
+      .add("allow_smaller", o.allow_smaller)
+      .add_text("op", detail::optional_text(o.op))
       .str();
 }
 

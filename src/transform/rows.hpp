@@ -1,10 +1,9 @@
 // Walking strided tensors row by row (a row is the last axis), in C order.
 #pragma once
 
-#include <headrace/tensor/tensor.hpp>
-
 #include <array>
 #include <cstdint>
+#include <headrace/tensor/tensor.hpp>
 
 namespace headrace::detail {
 

@@ -1,25 +1,28 @@
+#include <cmath>
 #include <headrace/transform/scale_intensity_range.hpp>
+#include <limits>
+#include <stdexcept>
 
 #include "describe.hpp"
 #include "intensity.hpp"
 
-#include <cmath>
-#include <limits>
-#include <stdexcept>
-
 namespace headrace {
 namespace {
 
-std::optional<double> one_of(const char* option, const std::optional<double>& pair, const std::optional<double>& single) {
+std::optional<double> one_of(const char* option, const std::optional<double>& pair,
+                             const std::optional<double>& single) {
   if (pair && single)
-    throw std::invalid_argument(std::string("ScaleIntensityRange: ") + option + " is given twice, as a pair's side and by itself");
+    throw std::invalid_argument(std::string("ScaleIntensityRange: ") + option +
+                                " is given twice, as a pair's side and by itself");
   return pair ? pair : single;
 }
 
 double needed(const char* option, const std::optional<double>& v) {
-  if (!v) throw std::invalid_argument(std::string("ScaleIntensityRange: ") + option + " is not given; expected a finite number");
+  if (!v)
+    throw std::invalid_argument(std::string("ScaleIntensityRange: ") + option +
+                                " is not given; expected a finite number");
   if (!(std::fabs(*v) <= static_cast<double>(std::numeric_limits<float>::max()) / 2))
-    throw std::invalid_argument(std::string("ScaleIntensityRange: ") + option + " = " + detail::number_text(*v) +
+    throw std::invalid_argument(std::string("ScaleIntensityRange: ") + option + " = " + detail::option_text(*v) +
                                 "; expected a finite float32 number");
   return *v;
 }
@@ -38,7 +41,7 @@ ScaleIntensityRange::ScaleIntensityRange(Options o)
       dtype_(o.dtype) {
   detail::check_target(name, map_.b_min, map_.b_max, map_.clip);
   if (!is_point(map_) && detail::degenerate(map_.a_min, map_.a_max, DType::f32))
-    throw std::invalid_argument("ScaleIntensityRange: a.max - a.min = " + detail::number_text(map_.a_max - map_.a_min) +
+    throw std::invalid_argument("ScaleIntensityRange: a.max - a.min = " + detail::option_text(map_.a_max - map_.a_min) +
                                 " is too small a width for float32");
 }
 
@@ -65,8 +68,13 @@ Effect ScaleIntensityRange::effect(std::string_view field) const {
 }
 
 std::string ScaleIntensityRange::describe() const {
-  return detail::Describe()("keys", keys_)("a_min", map_.a_min)("a_max", map_.a_max)("b_min", map_.b_min)("b_max", map_.b_max)(
-             "clip", map_.clip)("dtype", dtype_)
+  return detail::OptionList()
+      .add("keys", keys_)
+      .add("a_min", map_.a_min)
+      .add("a_max", map_.a_max)
+      .add_text("b_min", detail::optional_text(map_.b_min))
+      .add_text("b_max", detail::optional_text(map_.b_max))
+      .add_text("dtype", detail::optional_text(dtype_))
       .str();
 }
 

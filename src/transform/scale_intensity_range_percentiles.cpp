@@ -1,11 +1,11 @@
+#include <cmath>
+#include <headrace/transform/crop_geometry.hpp>
 #include <headrace/transform/scale_intensity_range_percentiles.hpp>
+#include <limits>
+#include <stdexcept>
 
 #include "describe.hpp"
 #include "intensity.hpp"
-
-#include <cmath>
-#include <limits>
-#include <stdexcept>
 
 namespace headrace {
 namespace {
@@ -15,7 +15,8 @@ namespace {
 }
 
 // The mapping for these voxels.
-detail::Rescale mapping(const Tensor& voxels, const ScaleIntensityRangePercentilesOptions& o, const std::string& field) {
+detail::Rescale mapping(const Tensor& voxels, const ScaleIntensityRangePercentilesOptions& o,
+                        const std::string& field) {
   std::pair<double, double> a;
   try {
     a = percentiles(voxels, o.lower, o.upper, o.skip_nan);
@@ -23,8 +24,8 @@ detail::Rescale mapping(const Tensor& voxels, const ScaleIntensityRangePercentil
     throw std::invalid_argument(field + ": " + e.what());
   }
   if (!std::isfinite(a.first) || !std::isfinite(a.second))
-    throw std::invalid_argument(field + ": the percentiles " + detail::number_text(a.first) + " and " +
-                                detail::number_text(a.second) + " are not finite");
+    throw std::invalid_argument(field + ": the percentiles " + detail::option_text(a.first) + " and " +
+                                detail::option_text(a.second) + " are not finite");
   detail::Rescale map{.a_min = a.first, .a_max = a.second, .b_min = o.b_min, .b_max = o.b_max, .clip = o.clip};
   if (o.relative) {
     const double width = *o.b_max - *o.b_min;
@@ -39,12 +40,13 @@ detail::Rescale mapping(const Tensor& voxels, const ScaleIntensityRangePercentil
 ScaleIntensityRangePercentiles::ScaleIntensityRangePercentiles(Options options) : options_(std::move(options)) {
   const Options& o = options_;
   const auto check = [](const char* option, double p) {
-    if (!(p >= 0 && p <= 100)) refuse(std::string(option) + " = " + detail::number_text(p) + "; expected a percentage from 0 to 100");
+    if (!(p >= 0 && p <= 100))
+      refuse(std::string(option) + " = " + detail::option_text(p) + "; expected a percentage from 0 to 100");
   };
   check("lower", o.lower);
   check("upper", o.upper);
   if (o.lower > o.upper)
-    refuse("lower = " + detail::number_text(o.lower) + " is above upper = " + detail::number_text(o.upper));
+    refuse("lower = " + detail::option_text(o.lower) + " is above upper = " + detail::option_text(o.upper));
   detail::check_target(name, o.b_min, o.b_max, o.clip);
   if (o.relative && !(o.b_min && o.b_max)) refuse("relative = true needs both b_min and b_max");
 }
@@ -85,8 +87,16 @@ Effect ScaleIntensityRangePercentiles::effect(std::string_view field) const {
 
 std::string ScaleIntensityRangePercentiles::describe() const {
   const Options& o = options_;
-  return detail::Describe()("keys", o.keys)("lower", o.lower)("upper", o.upper)("b_min", o.b_min)("b_max", o.b_max)(
-             "clip", o.clip)("relative", o.relative)("channel_wise", o.channel_wise)("skip_nan", o.skip_nan)("dtype", o.dtype)
+  return detail::OptionList()
+      .add("keys", o.keys)
+      .add("lower", o.lower)
+      .add("upper", o.upper)
+      .add_text("b_min", detail::optional_text(o.b_min))
+      .add_text("b_max", detail::optional_text(o.b_max))
+      .add("relative", o.relative)
+      .add("channel_wise", o.channel_wise)
+      .add("skip_nan", o.skip_nan)
+      .add_text("dtype", detail::optional_text(o.dtype))
       .str();
 }
 

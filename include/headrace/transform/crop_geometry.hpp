@@ -1,46 +1,24 @@
-// Where crops lie: sizes with their fall-back, centres kept inside the image, boxes, and what a crop does to the affine.
+// Where crops lie: sizes with their fall-back, centres kept inside the image, boxes, and what a crop does to the
+// affine.
 //
 // Shared by every crop. Spatial shapes, starts and centres are Shapes over the spatial axes only (1 to 3 of them): the
 // channel axis never appears here. All arithmetic is in 64-bit integers.
 //
-// Invariant: a box that box_around() returns has exactly the size asked for and lies inside the image; the centre it was
-// asked for is inside the box, though not in its middle near a border.
-// Errors: std::invalid_argument with both sizes in its text. Thread-safety: pure functions.
-// Source: the crop geometry of MONAI 1.6 (SpatialCrop and its centre correction), without its 16-bit steps.
+// Invariant: a box that box_around() returns has exactly the size asked for and lies inside the image; the centre it
+// was asked for is inside the box, though not in its middle near a border. Errors: std::invalid_argument with both
+// sizes in its text. Thread-safety: pure functions. Source: the crop geometry of MONAI 1.6 (SpatialCrop and its centre
+// correction), without its 16-bit steps.
 #pragma once
 
+#include <cstdint>
 #include <headrace/sample/affine.hpp>
 #include <headrace/sample/sample.hpp>
 #include <headrace/tensor/shape.hpp>
-
-#include <cstdint>
-#include <initializer_list>
-#include <span>
+#include <headrace/transform/options.hpp>
 #include <string>
 #include <string_view>
 
 namespace headrace {
-
-// One integer per spatial axis: `.spatial_size = {96, 96, 64}`; a single one stands for every axis: `.margin = 3`.
-class PerAxis {
- public:
-  PerAxis() = default;  // nothing given
-  PerAxis(std::int64_t every_axis) : values_{every_axis} {}  // NOLINT(google-explicit-constructor): reads as an option
-  // Throws std::invalid_argument for more than six values.
-  PerAxis(std::initializer_list<std::int64_t> values) : values_(values) {}
-  explicit PerAxis(std::span<const std::int64_t> values) : values_(values) {}
-
-  bool given() const noexcept { return values_.rank() > 0; }
-  const Shape& values() const noexcept { return values_; }
-  // The values for `rank` axes. Throws std::invalid_argument naming `what` unless there is one value or `rank` of them.
-  Shape over(int rank, std::string_view what) const;
-  std::string str() const { return values_.str(); }
-
-  friend bool operator==(const PerAxis&, const PerAxis&) = default;
-
- private:
-  Shape values_;
-};
 
 struct Box {
   Shape start;
@@ -49,16 +27,15 @@ struct Box {
   friend bool operator==(const Box&, const Box&) = default;
 };
 
-// The shape without its first (channel) axis. Throws std::invalid_argument naming `what` unless 1 to 3 axes remain.
-Shape spatial_shape(const Shape& channel_first, std::string_view what);
-// The same of a sample's tensor: the error names the field and its file.
+// The spatial sizes of a channel-first tensor of the sample. Throws std::invalid_argument naming the field and its file
+// unless there are 1 to 3 of them.
 Shape spatial_shape(const Sample& sample, std::string_view field);
 // "field 'image' (/data/a.nii.gz)", without the path where there is none: how errors of ops name a field.
 std::string field_text(const Sample& sample, std::string_view field);
 
-// The size of a crop: an entry of `wanted` that is 0 or negative stands for the image's own size. A size larger than the
-// image is an error naming both, or the image's size with allow_smaller. An image without voxels is an error.
-Shape crop_size(const PerAxis& wanted, const Shape& image, bool allow_smaller);
+// The size of a crop: an entry of `wanted` that is 0 or negative stands for the image's own size. A size larger than
+// the image is an error naming both, or the image's size with allow_smaller. An image without voxels is an error.
+Shape crop_size(const Sizes& wanted, const Shape& image, bool allow_smaller, std::string_view op);
 
 // The centre nearest to `centre` around which `size` voxels fit into an axis of n voxels (1 <= size <= n): the box is
 // [c - size/2, c - size/2 + size), rounding down.

@@ -4,7 +4,6 @@
 
 #include <headrace/transform/keys.hpp>
 #include <headrace/transform/transform.hpp>
-
 #include <string>
 #include <string_view>
 

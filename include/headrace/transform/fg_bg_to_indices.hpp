@@ -1,9 +1,9 @@
 // FgBgToIndices: the foreground and background voxels of a label as two VoxelSets, for crops to draw centres from.
 //
-//   foreground: voxels of the label that are not 0 (negative values and NaN too). A label of several channels is one-hot:
-//   channel 0 is left out, and a voxel that any other channel marks is foreground.
-//   background: the rest; with image_key only voxels where some channel of that image is above image_threshold.
-//   The foreground is not restricted by the image.
+//   foreground: voxels of the label that are not 0 (negative values and NaN too). A label of several channels is
+//   one-hot: channel 0 is left out, and a voxel that any other channel marks is foreground. background: the rest; with
+//   image_key only voxels where some channel of that image is above image_threshold. The foreground is not restricted
+//   by the image.
 //
 // The sets are new fields, label_key + fg_postfix and label_key + bg_postfix: 1 bit per voxel, shared and never copied
 // (MONAI's index arrays take 8 bytes per member). Member numbers are the same: ascending C-order linear indices.
@@ -13,7 +13,6 @@
 
 #include <headrace/transform/keys.hpp>
 #include <headrace/transform/transform.hpp>
-
 #include <string>
 #include <string_view>
 

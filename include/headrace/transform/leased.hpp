@@ -1,12 +1,12 @@
-// leased(factory): runs something stateful and not thread-safe (a third-party augmenter with its own generator and scratch
-// memory) on many threads, without a lock and without a copy per item.
+// leased(factory): runs something stateful and not thread-safe (a third-party augmenter with its own generator and
+// scratch memory) on many threads, without a lock and without a copy per item.
 //
 //   auto augment = leased([] { return TheirAugmenter(); }, {.name = "theirs", .version = 2});
 //
-// Each call leases an instance from a pool, calls its reseed(rng), runs it as (Sample&, Rng&) or (Sample&), and gives it
-// back, also when it throws. Instances are made by the factory when first needed. The contract: reseed() makes an instance
-// as good as a new one, so that the result does not depend on who ran before; headrace::verify finds one that keeps a
-// counter or a running mean. Where reseed() cannot do that, {.fresh = true} builds an instance for every call.
+// Each call leases an instance from a pool, calls its reseed(rng), runs it as (Sample&, Rng&) or (Sample&), and gives
+// it back, also when it throws. Instances are made by the factory when first needed. The contract: reseed() makes an
+// instance as good as a new one, so that the result does not depend on who ran before; headrace::verify finds one that
+// keeps a counter or a running mean. Where reseed() cannot do that, {.fresh = true} builds an instance for every call.
 //
 // When not to use it: for an op whose state is only a result handed from one function to the next: return it as a plan.
 //
@@ -17,10 +17,9 @@
 // on a temporary instance. What the instance does is its own promise.
 #pragma once
 
+#include <cstdint>
 #include <headrace/lockfree/slab_pool.hpp>
 #include <headrace/transform/transform.hpp>
-
-#include <cstdint>
 #include <memory>
 #include <optional>
 #include <stdexcept>
@@ -32,10 +31,10 @@
 namespace headrace {
 
 struct LeaseOptions {
-  std::string name{};           // with a name, name and version enter the fingerprint in place of the code
+  std::string name{};  // with a name, name and version enter the fingerprint in place of the code
   int version = 1;
-  bool fresh = false;           // a new instance for every call
-  std::uint32_t places = 128;   // instances kept, 1 to 4096: as many as threads run the pipeline at once
+  bool fresh = false;                 // a new instance for every call
+  std::uint32_t places = 128;         // instances kept, 1 to 4096: as many as threads run the pipeline at once
   std::optional<std::uint16_t> op{};  // pins the number in the random address
 };
 
@@ -46,18 +45,18 @@ class Leased {
  public:
   using Instance = std::remove_cvref_t<std::invoke_result_t<const Factory&>>;
   static constexpr bool takes_rng = std::is_invocable_v<Instance&, Sample&, Rng&>;
-  static_assert(requires(Instance& i, Rng& rng) { i.reseed(rng); },
-                "a leased instance needs reseed(Rng&), which makes it as good as new");
+  static_assert(
+      requires(Instance & i, Rng& rng) { i.reseed(rng); },
+      "a leased instance needs reseed(Rng&), which makes it as good as new");
   static_assert(takes_rng || std::is_invocable_v<Instance&, Sample&>,
                 "a leased instance needs a call operator (Sample&) or (Sample&, Rng&)");
 
   Leased(Factory factory, LeaseOptions options)
-      : pool_(std::make_shared<Pool>(std::move(factory), options.fresh ? 1 : options.places)), options_(std::move(options)) {}
+      : pool_(std::make_shared<Pool>(std::move(factory), options.fresh ? 1 : options.places)),
+        options_(std::move(options)) {}
 
   std::string name() const { return Named ? options_.name : "leased " + type_name(typeid(Instance)); }
-  std::string describe() const
-    requires Named
-  {
+  std::string describe() const requires Named {
     return "version " + std::to_string(options_.version) + (options_.fresh ? ", fresh" : "");
   }
   std::optional<std::uint16_t> op_number() const { return options_.op; }

@@ -1,6 +1,7 @@
 // ScaleIntensityRange: maps the intensities [a.min, a.max] to [b.min, b.max].
 //
-//   y = (x - a.min) / (a.max - a.min);  with both of b:  y = y * (b.max - b.min) + b.min;  with clip: y into [b.min, b.max]
+//   y = (x - a.min) / (a.max - a.min);  with both of b:  y = y * (b.max - b.min) + b.min;  with clip: y into [b.min,
+//   b.max]
 //
 // Arithmetic is in float32 (integers become float32 first; float64 input is computed in float64), in this order, the
 // widths a.max - a.min and b.max - b.min computed in double and then rounded. Then the result becomes `dtype`; integer
@@ -8,13 +9,12 @@
 // leaves that side of the clip open; with one side only there is no mapping to b.
 // a.min == a.max: y = x - a.min (+ b.min where given), not clipped, in the input's own type, as MONAI does.
 //
-// New voxels go to Sample::output() where the type changes, otherwise in place (shared voxels are written elsewhere first).
-// Errors (construction): std::invalid_argument naming the option. Thread-safety: const.
+// New voxels go to Sample::output() where the type changes, otherwise in place (shared voxels are written elsewhere
+// first). Errors (construction): std::invalid_argument naming the option. Thread-safety: const.
 #pragma once
 
 #include <headrace/transform/keys.hpp>
 #include <headrace/transform/transform.hpp>
-
 #include <optional>
 #include <string>
 #include <string_view>
