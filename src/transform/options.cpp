@@ -56,12 +56,11 @@ void check_prob(double prob, std::string_view op) {
   if (!(prob >= 0 && prob <= 1)) throw_option(op, "prob", option_text(prob), "a probability from 0 to 1");
 }
 
-void check_per_key(std::size_t values, bool one, const Keys& keys, std::string_view op, std::string_view option) {
-  if (one || values == keys.names().size()) return;
+void throw_per_key(std::size_t values, std::size_t keys, std::string_view op, std::string_view option) {
   throw std::invalid_argument(std::string(op) + ": " + std::string(option) + " has " +
                               option_text(static_cast<std::int64_t>(values)) +
-                              " values, but expected one, or one for each of the " +
-                              option_text(static_cast<std::int64_t>(keys.names().size())) + " keys named");
+                              " values, but expected one for all keys, or one for each of the " +
+                              option_text(static_cast<std::int64_t>(keys)) + " keys named");
 }
 
 Shape fall_back(const Sizes& option, const Shape& spatial, std::string_view op, std::string_view option_name) {

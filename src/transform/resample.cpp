@@ -1,10 +1,9 @@
 #include <headrace/transform/resample.hpp>
+#include <stdexcept>
+#include <string>
 
 #include "resample_grid.hpp"
 #include "resample_kernels.hpp"
-
-#include <stdexcept>
-#include <string>
 
 namespace headrace {
 namespace {
@@ -99,8 +98,8 @@ void nearest_words(const ResampleGrid& g, bool flat, const std::byte* in, std::b
 void resample(const Tensor& in, Tensor& out, const Affine& map, const ResampleOptions& options) {
   check(in, out, map);
   if (out.numel() == 0) return;
-  const bool is_nearest = options.mode == Interpolation::nearest ||
-                          (options.mode == Interpolation::by_dtype && !is_floating(in.dtype()));
+  const bool is_nearest =
+      options.mode == Interpolation::nearest || (options.mode == Interpolation::by_dtype && !is_floating(in.dtype()));
   if (!is_nearest && size_of(in.dtype()) == 2 && is_floating(in.dtype())) {
     // half types: storage formats only, so through float
     const Tensor wide = in.to(DType::f32);
@@ -121,10 +120,14 @@ void resample(const Tensor& in, Tensor& out, const Affine& map, const ResampleOp
     return;
   }
   switch (size_of(in.dtype())) {
-    case 1: return nearest_words<std::uint8_t>(g, flat, in.raw(), to);
-    case 2: return nearest_words<std::uint16_t>(g, flat, in.raw(), to);
-    case 4: return nearest_words<std::uint32_t>(g, flat, in.raw(), to);
-    default: return nearest_words<std::uint64_t>(g, flat, in.raw(), to);
+    case 1:
+      return nearest_words<std::uint8_t>(g, flat, in.raw(), to);
+    case 2:
+      return nearest_words<std::uint16_t>(g, flat, in.raw(), to);
+    case 4:
+      return nearest_words<std::uint32_t>(g, flat, in.raw(), to);
+    default:
+      return nearest_words<std::uint64_t>(g, flat, in.raw(), to);
   }
 }
 

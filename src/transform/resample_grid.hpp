@@ -3,11 +3,10 @@
 // Images of one and two spatial axes are held as three with leading axes of size 1, so that axis 2 is always the row.
 #pragma once
 
-#include <headrace/transform/options.hpp>
-
 #include <array>
 #include <cmath>
 #include <cstdint>
+#include <headrace/transform/options.hpp>
 
 namespace headrace::detail {
 
@@ -44,8 +43,8 @@ struct Span {
   std::int64_t last;  // one past
 };
 
-// The first o in [0, m] for which `beyond(o)` holds, for a predicate that is false up to somewhere and true from there on;
-// `guess` is where it should be but for rounding.
+// The first o in [0, m] for which `beyond(o)` holds, for a predicate that is false up to somewhere and true from there
+// on; `guess` is where it should be but for rounding.
 template <class Predicate>
 std::int64_t first_where(double guess, std::int64_t m, const Predicate& beyond) noexcept {
   std::int64_t o = guess > 0 ? (guess < static_cast<double>(m) ? static_cast<std::int64_t>(guess) : m) : 0;
@@ -54,8 +53,9 @@ std::int64_t first_where(double guess, std::int64_t m, const Predicate& beyond) 
   return o;
 }
 
-// Where a row needs no padding. Strict (linear): 0 <= x < n-1 on every axis in `axes`, so that floor(x) and the voxel after it
-// are inside. Otherwise (nearest): 0 <= x <= n-1. The decision is made on the very coordinates that the kernels compute.
+// Where a row needs no padding. Strict (linear): 0 <= x < n-1 on every axis in `axes`, so that floor(x) and the voxel
+// after it are inside. Otherwise (nearest): 0 <= x <= n-1. The decision is made on the very coordinates that the
+// kernels compute.
 template <bool Strict>
 Span interior(const ResampleGrid& g, const ResampleRow& row, std::size_t first_axis) noexcept {
   const std::int64_t m = g.out_size[2];

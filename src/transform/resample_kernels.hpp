@@ -3,11 +3,11 @@
 // Both give the same bits where both apply: the split is a matter of speed only. No operation may be contracted.
 #pragma once
 
-#include "resample_grid.hpp"
-
 #include <cstdint>
 #include <limits>
 #include <type_traits>
+
+#include "resample_grid.hpp"
 
 namespace headrace::detail {
 
@@ -20,7 +20,8 @@ T from_double(double v) noexcept {
     return static_cast<T>(v);
   } else {
     constexpr double lowest = static_cast<double>(std::numeric_limits<T>::lowest());
-    constexpr double too_large = 2 * static_cast<double>(std::numeric_limits<T>::max() / 2 + 1);  // exact: a power of two
+    constexpr double too_large =
+        2 * static_cast<double>(std::numeric_limits<T>::max() / 2 + 1);  // exact: a power of two
     if (v > -0x1p51 && v < 0x1p51) v = round_even(v);
     if (v >= too_large) return std::numeric_limits<T>::max();
     return v > lowest ? static_cast<T>(v) : std::numeric_limits<T>::lowest();

@@ -60,8 +60,14 @@ using PerKey = OneOrMany<T>;
 
 namespace detail {
 
+[[noreturn]] void throw_per_key(std::size_t values, std::size_t keys, std::string_view op, std::string_view option);
+
 // Checks a per-key option: one value, or as many as there are keys. Throws std::invalid_argument naming op and option.
-void check_per_key(std::size_t values, bool one, const Keys& keys, std::string_view op, std::string_view option);
+template <class T>
+void check_per_key(const PerKey<T>& option, const Keys& keys, std::string_view op, std::string_view option_name) {
+  if (option.is_one() || (!option.empty() && option.values().size() == keys.names().size())) return;
+  throw_per_key(option.values().size(), keys.names().size(), op, option_name);
+}
 
 // The value of a per-key option for a field.
 template <class T>
@@ -112,8 +118,11 @@ class OptionList {
  public:
   template <class T>
   OptionList& add(std::string_view name, const T& value) {
+    return add_text(name, option_text(value));
+  }
+  OptionList& add_text(std::string_view name, std::string_view text) {
     if (!text_.empty()) text_ += ", ";
-    text_.append(name).append("=").append(option_text(value));
+    text_.append(name).append("=").append(text);
     return *this;
   }
   std::string str() const { return text_; }
