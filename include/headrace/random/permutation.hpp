@@ -3,20 +3,20 @@
 //
 // Two ways inside, by size:
 //   n < 4096   a table made by the Fisher-Yates shuffle (Durstenfeld 1964) from unbiased draws: every order can come,
-//              all with the same chance up to the 128 bits of the key. Memory 4 n bytes, allocated once, shared by copies.
+//              all with the same chance up to the 128 bits of the key. Memory 4 n bytes, allocated once, shared by
+//              copies.
 //   n >= 4096  a Feistel network on a grid of a x b cells just above n, with cycle walking (Black and Rogaway 2002):
-//              the two coordinates take turns in being shifted by a keyed mix of the other one. No memory at all, tens of
-//              nanoseconds a call. It reaches only a part of all n! orders, as any key of fixed size must; positions and
-//              values pass chi-square tests. It is no cipher.
+//              the two coordinates take turns in being shifted by a keyed mix of the other one. No memory at all, tens
+//              of nanoseconds a call. It reaches only a part of all n! orders, as any key of fixed size must; positions
+//              and values pass chi-square tests. It is no cipher.
 //
 // Invariants: p is a bijection and inverse is exactly its inverse, for every n and key; equal (n, key) give equal
 // permutations on every machine. Thread-safe: everything is const; copies are cheap.
 #pragma once
 
 #include <cstdint>
-#include <memory>
-
 #include <headrace/random/philox.hpp>
+#include <memory>
 
 namespace headrace {
 
