@@ -9,6 +9,7 @@
 #include <headrace/io/nifti_writer.hpp>
 #include <headrace/loader/digest.hpp>
 #include <headrace/loader/loader.hpp>
+#include <headrace/loader/verify.hpp>
 #include <headrace/random/permutation.hpp>
 #include <headrace/random/rng.hpp>
 #include <headrace/transform/crop_foreground.hpp>
