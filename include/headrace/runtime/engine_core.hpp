@@ -175,6 +175,7 @@ class EngineCore final : public WorkerTask, public std::enable_shared_from_this<
       for (unsigned k = 0; k < parts && !is_void(claim.ticket); ++k) call_part(record, i, k, {.helped = helping});
       return finish_items(record, 1);
     }
+    const std::size_t p = position(record.step, i);
     ItemRecord<Atom>& item = record.items[i];
     item.parts = parts;
     item.opener = this_thread_mark();
@@ -187,7 +188,7 @@ class EngineCore final : public WorkerTask, public std::enable_shared_from_this<
                                            std::memory_order_relaxed)) {
       return finish_items(record, 1);
     }
-    announce_open(position(record.step, i));
+    announce_open(p);  // the record may be another step's by now
   }
 
   /// Takes `count` parts of an item off: the last one completes the item.
