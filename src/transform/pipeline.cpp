@@ -1,9 +1,8 @@
-#include <headrace/transform/pipeline.hpp>
-
 #include <cxxabi.h>
 
 #include <algorithm>
 #include <cstdlib>
+#include <headrace/transform/pipeline.hpp>
 #include <map>
 
 namespace headrace {
@@ -31,7 +30,8 @@ TransformError::TransformError(std::size_t op, std::string name, std::uint32_t p
       patch_(patch),
       cause_(cause) {}
 
-Pipeline::Pipeline(std::vector<Transform> ops) : ops_(std::move(ops)), numbers_(ops_.size(), 0), item_ops_(ops_.size()) {
+Pipeline::Pipeline(std::vector<Transform> ops)
+    : ops_(std::move(ops)), numbers_(ops_.size(), 0), item_ops_(ops_.size()) {
   std::map<std::uint32_t, std::size_t> taken;
   std::uint32_t next = 0;
   const auto who = [&](std::size_t i) { return "op " + std::to_string(i) + " (" + ops_[i]->name() + ")"; };
@@ -43,18 +43,20 @@ Pipeline::Pipeline(std::vector<Transform> ops) : ops_(std::move(ops)), numbers_(
       if (count == 0) throw std::invalid_argument(who(i) + " makes 0 outputs: expected at least 1");
       parts *= count;
       if (parts > max_stream_patch + 1)
-        throw std::invalid_argument(who(i) + ": more than " + std::to_string(max_stream_patch + 1) + " outputs per item");
+        throw std::invalid_argument(who(i) + ": more than " + std::to_string(max_stream_patch + 1) +
+                                    " outputs per item");
     }
     if (!ops_[i]->random()) continue;
     // A pinned number does not move the others: they go on counting their declared positions.
     const std::uint32_t declared = next++;
     const std::uint32_t number = ops_[i]->op_number().value_or(static_cast<std::uint16_t>(declared));
     if (declared >= first_reserved_op || number >= first_reserved_op)
-      throw std::invalid_argument(who(i) + ": random op number " + std::to_string(number) + " is not below " + std::to_string(first_reserved_op));
+      throw std::invalid_argument(who(i) + ": random op number " + std::to_string(number) + " is not below " +
+                                  std::to_string(first_reserved_op));
     const auto [it, fresh] = taken.emplace(number, i);
     if (!fresh)
-      throw std::invalid_argument(who(i) + " and " + who(it->second) + " both have random op number " + std::to_string(number) +
-                                  ": pin one of them to another with .op");
+      throw std::invalid_argument(who(i) + " and " + who(it->second) + " both have random op number " +
+                                  std::to_string(number) + ": pin one of them to another with .op");
     numbers_[i] = static_cast<std::uint16_t>(number);
   }
   parts_ = static_cast<std::uint32_t>(parts);
@@ -77,7 +79,8 @@ std::size_t prefix_length(const std::vector<Transform>& ops) {
 }  // namespace
 
 Pipeline Pipeline::deterministic_prefix() const {
-  return Pipeline(std::vector<Transform>(ops_.begin(), ops_.begin() + static_cast<std::ptrdiff_t>(prefix_length(ops_))));
+  return Pipeline(
+      std::vector<Transform>(ops_.begin(), ops_.begin() + static_cast<std::ptrdiff_t>(prefix_length(ops_))));
 }
 
 // No random op stands before the cut, so the others keep their numbers.
@@ -107,11 +110,13 @@ std::string Pipeline::describe() const {
   return text;
 }
 
-void Pipeline::run_op(std::size_t i, Sample& sample, const Address& address, std::uint32_t patch, PipelineObserver* observer) const {
+void Pipeline::run_op(std::size_t i, Sample& sample, const Address& address, std::uint32_t patch,
+                      PipelineObserver* observer) const {
   const detail::TransformModel& op = *ops_[i];
   try {
     if (OutputPlace* place = sample.output_place()) place->before_op(i);
-    const StreamAddress stream{.seed = address.seed, .epoch = address.epoch, .item = address.item, .patch = patch, .op = numbers_[i]};
+    const StreamAddress stream{
+        .seed = address.seed, .epoch = address.epoch, .item = address.item, .patch = patch, .op = numbers_[i]};
     Rng rng(stream);
     PlanBox plan;
     if (op.has_plan()) {
