@@ -17,39 +17,33 @@ const ItemFailure* BatchSlot::first_failure() const noexcept {
   return nullptr;
 }
 
-std::unique_ptr<BatchSlot> make_batch_slot(std::shared_ptr<const SlotLayout> layout, std::uint32_t batch_size, std::uint32_t parts,
-                                           std::size_t ops_with_plans) {
-  auto slot = std::make_unique<BatchSlot>();
-  slot->parts = parts;
-  slot->layout = std::move(layout);
-  const SlotLayout& l = *slot->layout;
-  slot->item_table = std::make_unique<SlotItem[]>(batch_size);
+void prepare_slot(BatchSlot& slot, std::shared_ptr<const SlotLayout> layout, std::uint32_t batch_size, std::uint32_t parts,
+                  std::size_t ops_with_plans) {
+  slot.parts = parts;
+  slot.layout = std::move(layout);
+  const SlotLayout& l = *slot.layout;
+  slot.item_table = std::make_unique<SlotItem[]>(batch_size);
   const std::size_t samples = std::size_t{batch_size} * parts;
-  slot->patch_table = std::make_unique<SlotPatch[]>(samples);
+  slot.patch_table = std::make_unique<SlotPatch[]>(samples);
   if (l.collated && l.bytes > 0) {
-    slot->slab = Storage::allocate(l.bytes);
-    std::memset(slot->slab.data(), 0, l.bytes);  // every page is touched now, none in the middle of an epoch
+    slot.slab = Storage::allocate(l.bytes);
+    std::memset(slot.slab.data(), 0, l.bytes);  // every page is touched now, none in the middle of an epoch
   }
   for (std::size_t s = 0; s < samples; ++s) {
-    SlotPatch& patch = slot->patch_table[s];
+    SlotPatch& patch = slot.patch_table[s];
     patch.plans.resize(ops_with_plans);
-    if (!slot->slab) continue;
+    if (!slot.slab) continue;
     patch.blocks = std::make_unique<StorageBlock[]>(l.places.size());
     for (std::size_t f = 0; f < l.places.size(); ++f) {
-      patch.blocks[f].data = slot->slab.data() + l.places[f].offset + s * l.places[f].bytes;
+      patch.blocks[f].data = slot.slab.data() + l.places[f].offset + s * l.places[f].bytes;
       patch.blocks[f].bytes = l.places[f].bytes;
       patch.blocks[f].release = [](StorageBlock*) noexcept {};  // the piece belongs to the slot
     }
   }
-  slot->lease.data = slot->slab.data();
-  slot->lease.bytes = slot->slab.bytes();
-  slot->lease.owner = slot.get();
-  slot->lease.release = [](StorageBlock* block) noexcept {
-    // Moved out first: giving back may let the next step bind this very slot.
-    const std::function<void()> give_back = std::move(static_cast<BatchSlot*>(block->owner)->give_back);
-    give_back();
-  };
-  return slot;
+  slot.lease.data = slot.slab.data();
+  slot.lease.bytes = slot.slab.bytes();
+  slot.lease.owner = &slot;
+  slot.lease.release = [](StorageBlock* block) noexcept { static_cast<BatchSlot*>(block->owner)->give_back(); };
 }
 
 }  // namespace detail

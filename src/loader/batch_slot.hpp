@@ -8,7 +8,6 @@
 #include "slot_layout.hpp"
 
 #include <atomic>
-#include <functional>
 #include <memory>
 #include <vector>
 
@@ -33,6 +32,10 @@ struct SlotPatch {
 };
 
 struct BatchSlot {
+  virtual ~BatchSlot() = default;
+  // Gives the slot back to the engine; called once when the trainer's last handle has gone.
+  virtual void give_back() noexcept = 0;
+
   std::uint64_t epoch = 0;
   std::uint64_t step = 0;
   std::uint32_t items = 0;
@@ -42,16 +45,16 @@ struct BatchSlot {
   std::unique_ptr<SlotItem[]> item_table;
   std::unique_ptr<SlotPatch[]> patch_table;
 
-  // The trainer's lease: counted by the batch and the tensors taken from it. The last one runs `give_back` once.
+  // The trainer's lease: counted by the batch and the tensors taken from it.
   StorageBlock lease;
-  std::function<void()> give_back;
 
   std::size_t samples() const noexcept { return std::size_t{items} * parts; }
   // The lowest failure in (item, patch) order, or null.
   const ItemFailure* first_failure() const noexcept;
 };
 
-std::unique_ptr<BatchSlot> make_batch_slot(std::shared_ptr<const SlotLayout> layout, std::uint32_t batch_size, std::uint32_t parts,
-                                           std::size_t ops_with_plans);
+// Asks for the slot's memory and touches all of it.
+void prepare_slot(BatchSlot& slot, std::shared_ptr<const SlotLayout> layout, std::uint32_t batch_size, std::uint32_t parts,
+                  std::size_t ops_with_plans);
 
 }  // namespace headrace::detail

@@ -1,8 +1,6 @@
 #include <headrace/loader/loader.hpp>
 
-#include <headrace/runtime/engine.hpp>
-
-#include "loader_job.hpp"
+#include "loader_slot.hpp"
 
 #include <unistd.h>
 
@@ -11,8 +9,6 @@
 
 namespace headrace {
 namespace {
-
-using Engine = headrace::Engine<detail::LoaderJob>;
 
 std::size_t physical_memory() {
   const long pages = ::sysconf(_SC_PHYS_PAGES), size = ::sysconf(_SC_PAGESIZE);
@@ -59,7 +55,8 @@ struct Loader::State {
                                   .hold = options.hold,
                                   .batch = options.batch_size,
                                   .help = options.help,
-                                  .shutdown_timeout = options.shutdown_timeout}) {}
+                                  .shutdown_timeout = options.shutdown_timeout,
+                                  .on_detach = options.on_detach}) {}
 
   // Two intermediate results per tensor for each thread that can be inside an op.
   std::uint32_t scratch_slabs(const LoaderOptions& options) const {
@@ -69,13 +66,12 @@ struct Loader::State {
   bool at_end() const noexcept { return step == job->steps_per_epoch(); }
 
   // Hands a delivered slot to the trainer, or throws its first error.
-  Batch deliver(Engine::Lease lease) {
-    detail::BatchSlot& slot = *lease.slot();
+  Batch deliver(detail::LoaderEngine::Lease lease) {
+    auto& slot = static_cast<detail::LoaderSlot&>(**lease);
     if (slot.epoch != epoch || slot.step != step) throw std::logic_error("a step came out of order: this is a bug in the loader");
     ++step;
     if (const ItemFailure* failure = slot.first_failure()) throw ItemError(*failure);
-    // The lease lives in the slot until the last tensor is gone.
-    slot.give_back = [held = std::make_shared<Engine::Lease>(std::move(lease))]() mutable { held.reset(); };
+    slot.held = std::move(lease);
     return Batch(&slot, Storage::adopt(slot.lease));
   }
 
@@ -84,10 +80,96 @@ struct Loader::State {
   unsigned hold;
   std::optional<std::uint32_t> epochs;
   std::shared_ptr<detail::LoaderJob> job;
-  Engine engine;
+  detail::LoaderEngine engine;
 
   // The next step to deliver.
   std::uint64_t epoch = 0;
   std::uint64_t step = 0;
   bool iterating = false;
 };
+
+Loader::Loader(Dataset dataset, Pipeline pipeline, LoaderOptions options) {
+  Sampler sampler = options.sampler ? *options.sampler
+                    : options.shuffle ? Sampler::shuffled(dataset.size(), options.seed)
+                                      : Sampler::sequential(dataset.size());
+  check(options, sampler.size());
+  state_ = std::make_unique<State>(std::move(dataset), std::move(pipeline), options, std::move(sampler));
+}
+
+Loader::~Loader() = default;
+
+std::optional<Batch> Loader::next() {
+  if (state_->at_end()) return std::nullopt;
+  detail::LoaderEngine::Lease lease = state_->engine.next();
+  if (!lease) return std::nullopt;
+  return state_->deliver(std::move(lease));
+}
+
+Polled Loader::next_for(std::chrono::nanoseconds timeout) {
+  if (state_->at_end()) return {};
+  auto [status, lease] = state_->engine.next_for(timeout);
+  if (status != NextStatus::ready) return {.status = status, .batch = {}};
+  return {.status = status, .batch = state_->deliver(std::move(lease))};
+}
+
+Polled Loader::try_next() {
+  if (state_->at_end()) return {};
+  auto [status, lease] = state_->engine.try_next();
+  if (status != NextStatus::ready) return {.status = status, .batch = {}};
+  return {.status = status, .batch = state_->deliver(std::move(lease))};
+}
+
+Loader::Epoch Loader::epoch(std::uint32_t e) {
+  State& s = *state_;
+  if (s.iterating) throw std::logic_error("a loader iterates one epoch at a time: the range of epoch " + std::to_string(s.epoch) + " is still alive");
+  if (e >= s.job->epoch_end())
+    throw std::out_of_range("epoch " + std::to_string(e) + " was asked for, but the loader ends before epoch " + std::to_string(s.job->epoch_end()));
+  const bool here = e == s.epoch && s.step == 0;
+  const bool follows = e == s.epoch + 1 && s.at_end();
+  if (here || follows)
+    s.engine.start();
+  else
+    s.engine.restart([e](detail::LoaderJob& job) { job.seek(e, 0); });
+  s.epoch = e;
+  s.step = 0;
+  s.iterating = true;
+  return Epoch(*this);
+}
+
+std::uint64_t Loader::steps_per_epoch() const noexcept { return state_->job->steps_per_epoch(); }
+std::uint32_t Loader::parts() const noexcept { return state_->job->pipeline().parts(); }
+const SampleSpec& Loader::spec() const noexcept { return state_->layout->spec; }
+
+LoaderStats Loader::stats() const {
+  const State& s = *state_;
+  detail::LoaderCounters& c = s.job->counters();
+  LoaderStats stats;
+  stats.engine = s.engine.stats();
+  stats.threads = stats.engine.threads;
+  stats.window = s.window;
+  stats.slots = s.engine.slots();
+  stats.slot_bytes = s.layout->bytes;
+  stats.patches = c.patches.load(std::memory_order_relaxed);                 // relaxed: statistics
+  stats.bytes_to_slots = c.slot_bytes.load(std::memory_order_relaxed);       // relaxed: statistics
+  stats.bytes_to_scratch = c.scratch_bytes.load(std::memory_order_relaxed);  // relaxed: statistics
+  stats.scratch_from_heap = s.job->scratch().heap_requests();
+  return stats;
+}
+
+Loader::Epoch::Epoch(Epoch&& o) noexcept : loader_(std::exchange(o.loader_, nullptr)), current_(std::move(o.current_)) {}
+
+Loader::Epoch::~Epoch() {
+  if (loader_) loader_->state_->iterating = false;
+}
+
+void Loader::Epoch::advance() {
+  current_.reset();
+  current_ = loader_->next();
+}
+
+Loader::Epoch::Iterator Loader::Epoch::begin() {
+  if (!current_) advance();
+  return Iterator(this);
+}
+
+}  // namespace headrace

@@ -1,5 +1,7 @@
 #include "loader_job.hpp"
 
+#include "loader_slot.hpp"
+
 #include <headrace/io/error.hpp>
 #include <headrace/loader/batch.hpp>
 
@@ -140,7 +142,9 @@ LoaderJob::LoaderJob(Dataset dataset, Pipeline pipeline, Sampler sampler, const 
       scratch_(std::move(scratch)) {}
 
 LoaderJob::Slot LoaderJob::make_slot(unsigned) {
-  return make_batch_slot(layout_, batch_size_, pipeline_.parts(), keep_plans_ ? pipeline_.size() : 0);
+  auto slot = std::make_unique<LoaderSlot>();
+  prepare_slot(*slot, layout_, batch_size_, pipeline_.parts(), keep_plans_ ? pipeline_.size() : 0);
+  return slot;
 }
 
 void LoaderJob::seek(std::uint64_t epoch, std::uint64_t step) {
@@ -168,6 +172,7 @@ unsigned LoaderJob::bind(std::uint64_t, Slot& slot) noexcept {
   for (std::uint32_t i = 0; i < s.items; ++i) {
     SlotItem& item = s.item_table[i];
     item.failure.reset();
+    item.sample.release_values();  // what a cancelled step may have left
     item.position = first + i;
     try {
       if (!order_) order_ = sampler_.order(static_cast<std::uint32_t>(epoch_));

@@ -42,8 +42,8 @@ struct CacheStats {
 // One item that could not be made.
 struct FillError {
   std::uint64_t index = 0;
-  std::string path;
-  std::string message;
+  std::string path{};
+  std::string message{};
 };
 
 class CacheDataset {

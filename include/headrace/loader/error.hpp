@@ -18,12 +18,12 @@ struct ItemFailure {
   std::uint64_t epoch = 0;
   std::uint64_t position = 0;  // in the epoch's order
   std::uint64_t index = 0;     // in the dataset
-  std::string path;            // the file concerned, or empty
+  std::string path{};          // the file concerned, or empty
   Stage stage = Stage::read;
   std::uint32_t patch = 0x3FFF;  // item_patch: the item itself, before any patch exists
   std::size_t op = 0;            // position in the pipeline (stage transform)
-  std::string op_name;
-  std::string cause;
+  std::string op_name{};
+  std::string cause{};
 };
 
 class ItemError : public std::runtime_error {

@@ -43,13 +43,13 @@ struct LoaderStats {
   std::uint64_t bytes_to_slots = 0;    // written into batch memory
   std::uint64_t bytes_to_scratch = 0;  // written to intermediate memory
   std::uint64_t scratch_from_heap = 0;  // intermediate tensors for which pooled memory was too small or taken
-  EngineStats engine;
+  EngineStats engine{};
 };
 
 // What next_for() and try_next() found: a batch when status is `ready`.
 struct Polled {
   NextStatus status = NextStatus::end;
-  Batch batch;
+  Batch batch{};
 };
 
 class Loader {
@@ -106,9 +106,10 @@ class Loader::Epoch {
       return *this;
     }
     void operator++(int) { ++*this; }
-    friend bool operator==(const Iterator& i, std::default_sentinel_t) { return !i.range_ || !i.range_->current_; }
+    friend bool operator==(const Iterator& i, std::default_sentinel_t) { return i.at_end(); }
 
    private:
+    bool at_end() const noexcept { return !range_ || range_->done(); }
     Epoch* range_ = nullptr;
   };
 
@@ -123,6 +124,7 @@ class Loader::Epoch {
   friend class Loader;
   explicit Epoch(Loader& loader) : loader_(&loader) {}
   void advance();
+  bool done() const noexcept { return !current_; }
 
   Loader* loader_;
   std::optional<Batch> current_;

@@ -3,11 +3,13 @@
 #pragma once
 
 #include <headrace/dataset/sampler.hpp>
+#include <headrace/runtime/engine_types.hpp>
 #include <headrace/runtime/processors.hpp>
 
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <optional>
 
 namespace headrace {
@@ -26,6 +28,7 @@ struct LoaderOptions {
   std::size_t memory_budget = 0;         // bytes for batch slots; 0: a quarter of the machine's memory
   bool keep_plans = false;               // keep every random decision: batch.plan(i, op)
   std::chrono::milliseconds shutdown_timeout{10000};  // how long destruction waits for user code in flight
+  std::function<void(const ShutdownReport&)> on_detach{};  // called by the destructor when that was not enough
 };
 
 }  // namespace headrace
