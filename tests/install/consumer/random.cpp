@@ -1,0 +1,5 @@
+// Uses headrace::random from an install tree. What it prints must not depend on the compiler flags of this file.
+#include <cstdio>
+#include <headrace/version.hpp>
+
+int main() { std::printf("random %s\n", headrace::version_string); }
