@@ -2,13 +2,11 @@
 #include <headrace/loader/verify.hpp>
 
 #include <headrace/loader/digest.hpp>
+#include <headrace/transform/random_delay.hpp>
 
 #include "hidden_state.hpp"
 
 #include <algorithm>
-#include <functional>
-#include <random>
-#include <thread>
 
 namespace headrace {
 namespace {
@@ -17,21 +15,6 @@ namespace {
 struct Seen {
   Origin origin;
   std::vector<std::pair<std::string, Digest>> fields;
-};
-
-// Holds an item or a patch up for a random time, another one in each run: it must not matter.
-struct Delay {
-  static constexpr const char* name = "Delay";
-  std::chrono::microseconds most;
-  Effect effect(std::string_view) const { return Effect::none; }
-  std::string describe() const { return {}; }
-  void apply(Sample&) const {
-    if (most.count() == 0) return;
-    static thread_local std::minstd_rand generator(
-        static_cast<unsigned>(std::hash<std::thread::id>{}(std::this_thread::get_id())) ^
-        static_cast<unsigned>(std::chrono::steady_clock::now().time_since_epoch().count()));
-    std::this_thread::sleep_for(most * static_cast<long>(generator() % 1000) / 1000);
-  }
 };
 
 struct Setting {
@@ -48,7 +31,7 @@ std::vector<Seen> run(const Dataset& dataset, const Pipeline& pipeline, const Ve
   loader_options.window = setting.window;
   loader_options.epochs = options.epochs;
   // Two deterministic ops more change no random number.
-  Loader loader(dataset, compose(Delay{setting.delay}, pipeline, Delay{setting.delay}), loader_options);
+  Loader loader(dataset, compose(RandomDelay{setting.delay}, pipeline, RandomDelay{setting.delay}), loader_options);
   std::vector<Seen> seen;
   for (std::uint32_t epoch = 0; epoch < options.epochs; ++epoch) {
     Loader::Epoch range = loader.epoch(epoch);

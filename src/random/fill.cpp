@@ -21,7 +21,7 @@ void philox_words_kernel(PhiloxKey key, PhiloxBlock counter, std::uint32_t first
                          std::uint32_t* out) {
   for (std::size_t block = 0; block < blocks; ++block) {
     counter.word[0] = static_cast<std::uint32_t>(first + block);
-    const PhiloxBlock words = philox4x32(counter, key);
+    const PhiloxBlock words = philox_block(counter, key);
     std::memcpy(out + 4 * block, words.word, sizeof words.word);
   }
 }
@@ -131,11 +131,11 @@ template <class D>
 hn::Vec<D> load_pairs(D d, const std::uint32_t* words) {
   const hn::Repartition<std::uint32_t, D> d32;
   const auto raw = hn::LoadU(d32, words);
-#if HWY_IS_LITTLE_ENDIAN
-  return hn::BitCast(d, raw);
-#else
-  return hn::BitCast(d, hn::Shuffle2301(raw));
-#endif
+  if constexpr (std::endian::native == std::endian::little) {
+    return hn::BitCast(d, raw);
+  } else {
+    return hn::BitCast(d, hn::Shuffle2301(raw));
+  }
 }
 
 void uniform_floats(const std::uint32_t* words, std::size_t n, float* out) {

@@ -19,7 +19,7 @@ class KeyedWords {
 
   std::uint64_t next64() {
     if (left_ == 0) {
-      block_ = philox4x32({{count_++, purpose_, key_.word[2], key_.word[3]}}, {{key_.word[0], key_.word[1]}});
+      block_ = philox_block({{count_++, purpose_, key_.word[2], key_.word[3]}}, {{key_.word[0], key_.word[1]}});
       left_ = 4;
     }
     const std::uint32_t* word = block_.word + (4 - left_);
@@ -75,7 +75,7 @@ struct Permutation::Table {
 
 PhiloxBlock shuffle_key(std::uint64_t seed, std::uint32_t epoch) {
   const StreamAddress address{.seed = seed, .epoch = epoch, .item = 0, .patch = item_patch, .op = op_shuffle};
-  return philox4x32(stream_counter(address), stream_key(seed));
+  return philox_block(stream_counter(address), stream_key(seed));
 }
 
 Permutation::Permutation(std::uint64_t n, PhiloxBlock key, PermutationKind kind) : n_(n) {

@@ -1,6 +1,5 @@
 // `headrace run`: the main job on a dataset folder, epoch by epoch, with digests and throughput.
 #include "contact_sheet.hpp"
-#include "delay.hpp"
 #include "job.hpp"
 #include "progress.hpp"
 #include "verbs.hpp"
@@ -93,7 +92,7 @@ int run(const Run& o, bool json) {
     dataset = cache;
     pipeline = job.random;
   }
-  if (o.delay_us > 0) pipeline = compose(Delay{o.delay_us}, pipeline, Delay{o.delay_us});
+  if (o.delay_us > 0) pipeline = compose(RandomDelay{std::chrono::microseconds(o.delay_us)}, pipeline, RandomDelay{std::chrono::microseconds(o.delay_us)});
 
   Loader loader(dataset, pipeline,
                 {.batch_size = o.job.batch_size,

@@ -47,7 +47,7 @@ class Permutation {
   std::uint64_t inverse(std::uint64_t v) const;
 
   static constexpr std::uint64_t table_limit = 4096;
-  static constexpr int rounds = 12;
+  static constexpr int rounds = 10;
 
  private:
   struct Table;

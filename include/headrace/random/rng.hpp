@@ -154,7 +154,7 @@ class Rng {
   constexpr void load_block() {
     PhiloxBlock counter = counter_;
     counter.word[0] = static_cast<std::uint32_t>(position_ >> 2);
-    block_ = philox4x32(counter, key_);
+    block_ = philox_block(counter, key_);
   }
 
   PhiloxKey key_;
