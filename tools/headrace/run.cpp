@@ -38,7 +38,7 @@ struct Run {
 
 struct EpochResult {
   std::uint32_t epoch = 0;
-  DigestChain digest;
+  DigestChain digest{};
   std::uint64_t patches = 0;
   double seconds = 0;  // without the digest
 };
