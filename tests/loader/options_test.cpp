@@ -83,7 +83,9 @@ TEST(Options, TheBudgetSetsTheWindowAndNothingGoesBeyond) {
       EXPECT_EQ(s.slot_bytes, step_bytes);
       EXPECT_LE(s.slots * s.slot_bytes, steps * step_bytes + 17);
       EXPECT_EQ(s.slots, s.window + 2u);
-      if (asked) EXPECT_EQ(s.window, std::min<std::size_t>(asked, steps - 2));
+      if (asked) {
+        EXPECT_EQ(s.window, std::min<std::size_t>(asked, steps - 2));
+      }
       EXPECT_LE(s.engine.window_high_water, s.window);
       EXPECT_LE(s.engine.slots_high_water, s.slots);
       EXPECT_EQ(s.engine.rescues, 0u);
