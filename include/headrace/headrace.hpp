@@ -9,6 +9,7 @@
 #include <headrace/io/nifti_writer.hpp>
 #include <headrace/loader/digest.hpp>
 #include <headrace/loader/loader.hpp>
+#include <headrace/loader/verify.hpp>
 #include <headrace/random/permutation.hpp>
 #include <headrace/random/rng.hpp>
 #include <headrace/transform/crop_foreground.hpp>
@@ -21,6 +22,7 @@
 #include <headrace/transform/rand_affine.hpp>
 #include <headrace/transform/rand_crop_by_pos_neg_label.hpp>
 #include <headrace/transform/rand_flip.hpp>
+#include <headrace/transform/random_delay.hpp>
 #include <headrace/transform/scale_intensity_range.hpp>
 #include <headrace/transform/scale_intensity_range_percentiles.hpp>
 #include <headrace/transform/spacing.hpp>

@@ -36,9 +36,15 @@ int FileDescriptor::close() noexcept {
   return fd >= 0 && ::close(fd) != 0 && errno != EINTR ? errno : 0;
 }
 
-FileDescriptor open_for_reading(const std::string& path) {
+void detail::check_path(const std::string& path) {
   if (path.empty()) throw IoError("(empty path)", "expected the name of a file");
-  if (path.find('\0') != std::string::npos) throw IoError(path, "the path holds a zero byte");
+  // The system would see only the part before it.
+  if (const std::size_t zero = path.find('\0'); zero != std::string::npos)
+    throw IoError(path.substr(0, zero), "the path goes on after a zero byte");
+}
+
+FileDescriptor open_for_reading(const std::string& path) {
+  detail::check_path(path);
   int fd = -1;
   do {
     // O_NONBLOCK: a named pipe without a writer must become an error here, not a thread that waits for ever.

@@ -71,11 +71,23 @@ class HeaderBytes {
   std::array<std::byte, data_offset> bytes_{};  // with the four bytes that say "no extension"
 };
 
-// Writes the qform if the columns are orthogonal, so that it can say the same as the sform.
-void put_qform(HeaderBytes& header, const Affine& affine, const std::array<double, 3>& spacing) {
+// What a reader compares pixdim with: the column norms of the top-left rank x rank block (a zero norm counts as 1). For
+// one or two dimensions that is not the spacing of a turned image, and another pixdim would make readers drop the sform.
+std::array<double, 3> pixdim_of(const Affine& affine, int rank) {
+  std::array<double, 3> out = affine.spacing();
+  for (int c = 0; c < rank; ++c) {
+    double sum = 0;
+    for (int r = 0; r < rank; ++r) sum += affine(r, c) * affine(r, c);
+    out[static_cast<std::size_t>(c)] = sum == 0 ? 1 : std::sqrt(sum);
+  }
+  return out;
+}
+
+// Writes the qform if the columns are orthogonal and pixdim holds their lengths, so that it can say the same as the sform.
+void put_qform(HeaderBytes& header, const Affine& affine, const std::array<double, 3>& pixdim) {
   std::array<double, 9> rotation;
   for (int c = 0; c < 3; ++c)
-    for (int r = 0; r < 3; ++r) rotation[static_cast<std::size_t>(3 * r + c)] = affine(r, c) / spacing[static_cast<std::size_t>(c)];
+    for (int r = 0; r < 3; ++r) rotation[static_cast<std::size_t>(3 * r + c)] = affine(r, c) / pixdim[static_cast<std::size_t>(c)];
   for (std::size_t a = 0; a < 3; ++a)
     for (std::size_t b = a; b < 3; ++b) {
       const double dot = rotation[a] * rotation[b] + rotation[3 + a] * rotation[3 + b] + rotation[6 + a] * rotation[6 + b];
@@ -107,15 +119,15 @@ HeaderBytes make_header(const Tensor& tensor, const Affine& affine, const NiftiW
   }
   h.i16(70, datatype_of(tensor.dtype()));
   h.i16(72, static_cast<int>(8 * size_of(tensor.dtype())));
-  const std::array<double, 3> spacing = affine.spacing();
+  const std::array<double, 3> pixdim = pixdim_of(affine, rank);
   h.f32(76, 1);
-  for (std::size_t d = 1; d <= 7; ++d) h.f32(76 + 4 * d, d <= 3 ? spacing[d - 1] : 1);
+  for (std::size_t d = 1; d <= 7; ++d) h.f32(76 + 4 * d, d <= 3 ? pixdim[d - 1] : 1);
   h.f32(108, static_cast<double>(data_offset));
   h.f32(112, 1);
   h.f32(116, 0);
   h.u8(123, 2);  // millimetres
   h.text(148, options.description);
-  put_qform(h, affine, spacing);
+  put_qform(h, affine, pixdim);
   h.i16(254, 1);
   for (std::size_t i = 0; i < 12; ++i) h.f32(280 + 4 * i, affine.m[i]);
   h.text(344, "n+1");

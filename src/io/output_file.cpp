@@ -68,8 +68,7 @@ class GzipSink final : public ByteSink {
 }  // namespace
 
 OutputFile::OutputFile(std::string path) : path_(std::move(path)) {
-  if (path_.empty()) throw IoError("(empty path)", "expected the name of a file to write");
-  if (path_.find('\0') != std::string::npos) throw IoError(path_, "the path holds a zero byte");
+  check_path(path_);
   // Renaming would replace a device, a pipe or a folder by a file.
   struct stat s{};
   if (::stat(path_.c_str(), &s) == 0 && !S_ISREG(s.st_mode))

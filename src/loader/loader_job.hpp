@@ -47,7 +47,11 @@ class LoaderJob {
  private:
   class Place;
 
+  // What an error should name as the file concerned, where the error does not say.
+  void name_path(ItemFailure& failure, const Sample& sample) const noexcept;
+
   const Dataset dataset_;
+  const std::uint64_t items_;
   const Pipeline pipeline_;
   const Sampler sampler_;
   const std::uint64_t seed_;

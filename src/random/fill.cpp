@@ -191,7 +191,7 @@ hn::Vec<D> load_sign(D d, const std::uint32_t* words, std::size_t i, double) {
 }
 
 template <class D>
-hn::Vec<hn::Rebind<float, D>> rounded_to(D, hn::Vec<D> x, float) {
+hn::Vec<hn::Rebind<float, D> > rounded_to(D, hn::Vec<D> x, float) {
   return hn::DemoteTo(hn::Rebind<float, D>(), x);
 }
 template <class D>

@@ -200,8 +200,10 @@ std::string CropForeground::describe() const {
       .add("keys", o.keys)
       .add("source_key", o.source_key)
       .add("threshold", o.threshold)
+      .add("channel_indices", o.channel_indices)
       .add("margin", o.margin)
       .add("allow_smaller", o.allow_smaller)
+      .add("k_divisible", o.k_divisible)
       .add("start_coord_key", o.start_coord_key)
       .add("end_coord_key", o.end_coord_key)
       .str();

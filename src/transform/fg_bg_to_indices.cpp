@@ -41,6 +41,7 @@ std::string FgBgToIndices::describe() const {
       .add("label_key", o.label_key)
       .add("image_key", o.image_key)
       .add("image_threshold", o.image_threshold)
+      .add("fg_postfix", o.fg_postfix)
       .add("bg_postfix", o.bg_postfix)
       .str();
 }

@@ -118,8 +118,12 @@ class Selector {
   std::vector<std::uint64_t> first_;  // counts of the highest digit
 };
 
-// numpy's interpolation: from the nearer end, so that it is monotonic in t.
-double interpolate(double a, double b, double t) noexcept { return t < 0.5 ? a + (b - a) * t : b - (b - a) * (1 - t); }
+// numpy's interpolation: from the nearer end, so that it is monotonic in t. Between equal values, and on one of them,
+// nothing is computed: an infinite neighbour must not turn it into NaN.
+double interpolate(double a, double b, double t) noexcept {
+  if (t == 0 || a == b) return a;
+  return t < 0.5 ? a + (b - a) * t : b - (b - a) * (1 - t);
+}
 
 }  // namespace
 

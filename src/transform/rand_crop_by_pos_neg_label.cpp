@@ -94,8 +94,10 @@ RandCropByPosNegLabel::Plan RandCropByPosNegLabel::plan(const Sample& sample, Rn
     }
     return place(from->select(rng.below(from->size())), image);
   };
-  if (sets_required_ || (sample.has(foreground_key_) && sample.has(background_key_)))
-    return draw(stored_set(sample, foreground_key_, image), stored_set(sample, background_key_, image));
+  if (sets_required_ || (sample.has(foreground_key_) && sample.has(background_key_))) {
+    const VoxelSet& foreground = stored_set(sample, foreground_key_, image);
+    return draw(foreground, stored_set(sample, background_key_, image));
+  }
   const detail::ForegroundBackground found =
       detail::find_foreground(sample, o.label_key, o.image_key, o.image_threshold);
   return draw(found.foreground, found.background);
@@ -142,8 +144,10 @@ std::string RandCropByPosNegLabel::describe() const {
       .add("spatial_size", o.spatial_size)
       .add("pos", o.pos)
       .add("neg", o.neg)
+      .add("num_samples", std::int64_t{o.num_samples})
       .add("image_key", o.image_key)
       .add("image_threshold", o.image_threshold)
+      .add("fg_indices_key", o.fg_indices_key)
       .add("bg_indices_key", o.bg_indices_key)
       .add("allow_smaller", o.allow_smaller)
       .add_text("op", detail::optional_text(o.op))

@@ -74,6 +74,7 @@ std::string ScaleIntensityRange::describe() const {
       .add("a_max", map_.a_max)
       .add_text("b_min", detail::optional_text(map_.b_min))
       .add_text("b_max", detail::optional_text(map_.b_max))
+      .add("clip", map_.clip)
       .add_text("dtype", detail::optional_text(dtype_))
       .str();
 }

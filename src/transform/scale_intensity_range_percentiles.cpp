@@ -93,6 +93,7 @@ std::string ScaleIntensityRangePercentiles::describe() const {
       .add("upper", o.upper)
       .add_text("b_min", detail::optional_text(o.b_min))
       .add_text("b_max", detail::optional_text(o.b_max))
+      .add("clip", o.clip)
       .add("relative", o.relative)
       .add("channel_wise", o.channel_wise)
       .add("skip_nan", o.skip_nan)

@@ -109,9 +109,10 @@ TEST(Rng, A_fill_up_to_the_last_word_works_and_beyond_it_takes_nothing) {
     Rng rng(sample_address), single(sample_address);
     rng.seek(stream_words_per_op - n);
     single.seek(stream_words_per_op - n);
-    std::vector<float> out(n + 1);
+    std::vector<float> out(n + 1, -7);
     EXPECT_THROW(rng.fill_uniform(out), std::out_of_range);
     EXPECT_THROW(rng.fill_normal(out), std::out_of_range);
+    EXPECT_EQ(out, std::vector<float>(n + 1, -7)) << "a refused fill writes nothing";
     EXPECT_EQ(rng, single);
     out.resize(n);
     rng.fill_uniform(out);

@@ -67,4 +67,9 @@ void advise_sequential(const FileDescriptor& file) noexcept;
 // Asks the kernel to bring the file into the page cache; returns at once. Throws only if the file cannot be opened.
 void advise_willneed(const std::string& path);
 
+namespace detail {
+// Throws IoError for a path that is empty or holds a zero byte.
+void check_path(const std::string& path);
+}  // namespace detail
+
 }  // namespace headrace

@@ -7,7 +7,7 @@
 // Shape: [1, x], [1, x, y], [1, x, y, z] become files of 1 to 3 dimensions; [C, x, y, z] with C > 1 one of 4. Sizes are
 // 1 to 32767. Strided views are written as they look.
 // Affine: as the sform, in floats: it comes back exactly if its numbers are floats. Where the columns are orthogonal, the
-// qform says the same. pixdim holds the column norms.
+// qform says the same. pixdim holds the column norms (with one or two dimensions: of the 1 x 1 or 2 x 2 block).
 // Voxels: as they are, no scaling (slope 1, intercept 0). f16 and bf16 have no NIfTI type and are refused.
 //
 // Errors: IoError (cannot be created, disk full, name that is neither .nii nor .nii.gz); std::invalid_argument for a

@@ -156,8 +156,22 @@ class EngineConsumer {
   Record* take() noexcept {
     const auto slot = core_->ring.try_take();
     ++delivered_;
+    void_missing_tickets();
     return lease(*slot);
   }
+
+  // A short step's missing tickets are void. They are taken off before the step's place is bound again, so that whoever
+  // still gets a ticket of a step finds that step's binding.
+  void void_missing_tickets() noexcept {
+    const std::uint64_t end = delivered_ * core_->batch;
+    std::uint64_t ticket = core_->next_ticket.load(std::memory_order_relaxed);  // relaxed: a guess; the exchange decides
+    while (ticket < end) {
+      // [X5] acq_rel, with [X1]: as a cancel's exchange.
+      if (core_->next_ticket.compare_exchange_weak(ticket, end, std::memory_order_acq_rel, std::memory_order_relaxed))
+        return;
+    }
+  }
+
   Record* lease(std::uint16_t slot) noexcept {
     ++taken_;
     core_->leases.fetch_add(1, std::memory_order_relaxed);  // relaxed: only this thread adds

@@ -130,7 +130,7 @@ class EngineCore final : public WorkerTask, public std::enable_shared_from_this<
       // successful exchange proves that this binding was the step's.
       // [A2] acquire, from [R2]: a binding of a later step brings the exchange that took this ticket, so ours fails.
       const std::uint64_t binding = bindings[step % window].load(std::memory_order_acquire);
-      // [X1] acq_rel, with [X2]: one thread has the ticket; a cancel that took it is seen by whoever fails here.
+      // [X1] acq_rel, with [X2], [X5]: one thread has the ticket; a cancel that took it is seen by whoever fails here.
       if (next_ticket.compare_exchange_weak(ticket, ticket + 1, std::memory_order_acq_rel, std::memory_order_relaxed)) {
         return Claim{ticket, static_cast<std::uint16_t>(binding & 0xFFFF), static_cast<unsigned>(ticket - step * batch),
                      static_cast<unsigned>(binding >> 16), ticket + 1 < limit};
@@ -175,6 +175,7 @@ class EngineCore final : public WorkerTask, public std::enable_shared_from_this<
       for (unsigned k = 0; k < parts && !is_void(claim.ticket); ++k) call_part(record, i, k, {.helped = helping});
       return finish_items(record, 1);
     }
+    const std::size_t p = position(record.step, i);
     ItemRecord<Atom>& item = record.items[i];
     item.parts = parts;
     item.opener = this_thread_mark();
@@ -187,7 +188,7 @@ class EngineCore final : public WorkerTask, public std::enable_shared_from_this<
                                            std::memory_order_relaxed)) {
       return finish_items(record, 1);
     }
-    announce_open(position(record.step, i));
+    announce_open(p);  // the record may be another step's by now
   }
 
   /// Takes `count` parts of an item off: the last one completes the item.

@@ -11,6 +11,7 @@
 #include <cstdint>
 #include <memory>
 
+#include "headrace/lockfree/cache_line.hpp"
 #include "headrace/runtime/job.hpp"
 
 namespace headrace::detail {
@@ -31,7 +32,7 @@ class PartWord {
 };
 
 template <template <class> class Atom>
-struct ItemRecord {
+struct alignas(cache_line) ItemRecord {
   // A word that no ticket has: the first binding of any slot has a smaller ticket than this.
   Atom<std::uint64_t> word{PartWord::make(~std::uint64_t{0}, 0)};
   Atom<std::uint32_t> unfinished{0};  // parts whose run is not over
@@ -40,7 +41,7 @@ struct ItemRecord {
 };
 
 template <class Slot, template <class> class Atom>
-struct StepRecord {
+struct alignas(cache_line) StepRecord {
   template <class MakeSlot>
   StepRecord(MakeSlot&& make_slot, std::uint16_t number, unsigned batch)
       : index(number), items(std::make_unique<ItemRecord<Atom>[]>(batch)), slot(make_slot()) {}

@@ -19,6 +19,7 @@
 #include <headrace/sample/voxel_set.hpp>
 #include <headrace/tensor/tensor.hpp>
 
+#include <concepts>
 #include <cstdint>
 #include <memory>
 #include <span>
@@ -106,6 +107,10 @@ class Sample {
   void set(std::string_view name, Tensor value, const Affine& affine);
   void set(std::string_view name, double value) { set_value(name, value); }
   void set(std::string_view name, std::int64_t value) { set_value(name, value); }
+  template <std::integral T>
+  void set(std::string_view name, T value) {
+    set_value(name, static_cast<std::int64_t>(value));
+  }
   void set(std::string_view name, std::string value) { set_value(name, std::make_shared<const std::string>(std::move(value))); }
   void set(std::string_view name, std::shared_ptr<const VoxelSet> value) { set_value(name, std::move(value)); }
   void set_path(std::string_view name, std::string path);
