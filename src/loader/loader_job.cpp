@@ -205,7 +205,7 @@ void LoaderJob::name_path(ItemFailure& failure, const Sample& sample) const noex
 }
 
 void LoaderJob::seek(std::uint64_t epoch, std::uint64_t step) {
-  if (epoch != epoch_) order_.reset();
+  if (epoch != epoch_) ordered_ = false;
   epoch_ = epoch;
   step_ = step;
 }
@@ -215,7 +215,7 @@ unsigned LoaderJob::bind(std::uint64_t, Slot& slot) noexcept {
   if (step_ == steps_per_epoch_) {
     ++epoch_;
     step_ = 0;
-    order_.reset();
+    ordered_ = false;
   }
   if (epoch_ >= epoch_end_ || steps_per_epoch_ == 0) return 0;
   BatchSlot& s = *slot;
@@ -232,8 +232,9 @@ unsigned LoaderJob::bind(std::uint64_t, Slot& slot) noexcept {
     item.sample.clear();  // what a cancelled step may have left
     item.position = first + i;
     item.failed = !guarded(item.failure, {.epoch = epoch_, .position = item.position}, [&] {
-      if (!order_) order_ = sampler_.order(static_cast<std::uint32_t>(epoch_));
-      const SampledItem chosen = (*order_)(item.position);
+      if (!ordered_) sampler_.reorder(static_cast<std::uint32_t>(epoch_), order_);
+      ordered_ = true;
+      const SampledItem chosen = order_(item.position);
       if (chosen.index >= items_)
         throw std::out_of_range("the sampler chose item " + std::to_string(chosen.index) + " of a dataset of " + std::to_string(items_));
       item.index = chosen.index;

@@ -66,7 +66,8 @@ class LoaderJob {
   // The next step to bind.
   std::uint64_t epoch_ = 0;
   std::uint64_t step_ = 0;
-  std::optional<EpochOrder> order_;  // of epoch_
+  EpochOrder order_;      // of epoch_ when ordered_; before, its memory is used again
+  bool ordered_ = false;
 };
 
 }  // namespace headrace::detail
