@@ -22,7 +22,7 @@ Tensor telling_values(Engine& e, DType dtype) {
     if constexpr (std::is_integral_v<T>) {
       std::int64_t k = 0;
       for (int bit = 0; bit < 8 * static_cast<int>(sizeof(T)); ++bit)
-        for (int off : {-1, 0, 1}) p[k++] = static_cast<T>(static_cast<T>(std::uint64_t{1} << bit) + static_cast<T>(off));
+        for (std::uint64_t off : {~std::uint64_t{0}, std::uint64_t{0}, std::uint64_t{1}}) p[k++] = static_cast<T>((std::uint64_t{1} << bit) + off);
       p[k++] = std::numeric_limits<T>::min();
       p[k++] = std::numeric_limits<T>::max();
       for (; k < n; k += 2) p[k] = static_cast<T>(e() >> draw(e, 0, 63));
