@@ -4,8 +4,11 @@
 #include <gtest/gtest.h>
 
 #include <atomic>
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <cstdio>
+#include <thread>
 
 #include "headrace/runtime/engine.hpp"
 
@@ -70,23 +73,24 @@ TEST_P(AuditOn, Steps_in_the_steady_state_allocate_nothing) {
   Engine<Work> engine(Work{}, {.threads = GetParam(), .window = 4, .batch = 3});
   const auto run = [&](int steps) {
     for (int s = 0; s < steps; ++s) {
+      // Now and then the consumer is slow: the workers fill the window, leave, and are launched again.
+      if (s % 10 == 0) std::this_thread::sleep_for(std::chrono::microseconds(100));
       const auto lease = engine.next();
       ASSERT_TRUE(lease);
       const auto t = lease.step();
       ASSERT_EQ(lease->sum, 12 * t + 4 * (0 + 1 + 2) + 3 * (0 + 1 + 2 + 3));
     }
   };
-  run(2000);
+  run(1000);
   const auto launches = engine.stats().launches;
   const auto before = allocations.load();
-  run(5000);
+  run(2000);
   const auto counted = allocations.load() - before;
   const auto launched = engine.stats().launches - launches;
-  // What oneTBB allocates for the queue of launches is its own affair; it does not grow with the steps.
-  EXPECT_LE(counted, launched / 8) << launched << " launches";
+  EXPECT_EQ(counted, 0u) << launched << " launches";  // oneTBB reuses the memory of its tasks
   RecordProperty("allocations", static_cast<int>(counted));
   RecordProperty("launches", static_cast<int>(launched));
-  std::printf("threads %u: %llu allocations, %llu launches in 5000 steps\n", GetParam(),
+  std::printf("threads %u: %llu allocations, %llu launches in 2000 steps\n", GetParam(),
               static_cast<unsigned long long>(counted), static_cast<unsigned long long>(launched));
 }
 
