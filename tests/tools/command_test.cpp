@@ -1,45 +1,13 @@
 // The command as a user runs it: exit status, JSON, messages.
-#include "io/nifti_file.hpp"
-
-#include <nlohmann/json.hpp>
-
-#include <cstdlib>
-
-#include <sys/wait.h>
+#include "command_runner.hpp"
 
 namespace {
 
 using namespace headrace_test;
 using nlohmann::json;
 
-struct Result {
-  int status = -1;
-  std::string out, err;
-};
-
-class Command : public testing::Test {
+class Command : public CommandTest {
  protected:
-  Result run(const std::string& arguments, const std::string& environment = "") const {
-    const std::string out = folder / "stdout", err = folder / "stderr";
-    const std::string line = environment + " '" HEADRACE_COMMAND "' " + arguments + " >'" + out + "' 2>'" + err + "'";
-    const int status = std::system(line.c_str());
-    const Bytes o = read_bytes(out), e = read_bytes(err);
-    return {WIFEXITED(status) ? WEXITSTATUS(status) : -1, std::string(o.begin(), o.end()), std::string(e.begin(), e.end())};
-  }
-  // A run that fails: in words on standard error, or as JSON on standard output and nothing else.
-  void expect_failure(const std::string& arguments, int status, const std::string& part) const {
-    const Result plain = run(arguments);
-    EXPECT_EQ(plain.status, status) << arguments;
-    EXPECT_CONTAINS(plain.err, part);
-    EXPECT_EQ(plain.out, "");
-    const Result as_json = run(arguments + " --json");
-    EXPECT_EQ(as_json.status, status) << arguments;
-    EXPECT_EQ(as_json.err, "");
-    const json j = json::parse(as_json.out, nullptr, false);
-    ASSERT_TRUE(j.is_object()) << as_json.out;
-    EXPECT_CONTAINS(j["error"].get<std::string>(), part);
-    EXPECT_EQ(j["status"], status);
-  }
   std::string volume() const {
     HeaderBuilder b({2, 3, 4}, 4, 16);
     b.scaling(2, -1).pixdim(1, 2, 3, 4).srow({-2, 0, 0, 10, 0, 3, 0, -20, 0, 0, 4, 30});
@@ -47,8 +15,6 @@ class Command : public testing::Test {
     for (std::size_t i = 0; i < 24; ++i) raw[i] = static_cast<std::int16_t>(i);
     return folder.write("v.nii.gz", gzip(b.with(raw)));
   }
-
-  Folder folder;
 };
 
 TEST_F(Command, Info) {
