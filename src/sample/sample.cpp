@@ -51,7 +51,7 @@ Tensor& Sample::tensor(std::string_view name) {
   if (!f) throw_missing(name, fields_);
   auto* t = std::get_if<Tensor>(&f->value);
   if (!t) throw_kind(name, "a tensor");
-  if (t->defined() && !t->writable()) {
+  if (t->defined() && (!t->writable() || !t->is_contiguous())) {
     Tensor own = output(name, t->dtype(), t->shape());
     own.copy_from(*t);
     *t = std::move(own);

@@ -1,6 +1,9 @@
 // `headrace run` and `headrace verify` on small datasets: what they promise, and what they say of bad input.
 #include "command_runner.hpp"
 
+#include <headrace/io/nifti_reader.hpp>
+#include <headrace/io/nifti_writer.hpp>
+
 #include <filesystem>
 #include <fstream>
 #include <set>

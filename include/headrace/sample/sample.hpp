@@ -89,7 +89,9 @@ class Sample {
   // A tensor for reading: shares, copies nothing.
   const Tensor& get(std::string_view name) const;
   const Tensor& tensor(std::string_view name) const { return get(name); }
-  // A tensor for writing in place: first copied (to the OutputPlace) unless this sample is the only owner of its voxels.
+  // A contiguous tensor for writing in place: first copied (to the OutputPlace) unless this sample is the only owner of its
+  // voxels and they lie in C order. So code that walks from mutable_data() over numel() elements is right, also behind a crop
+  // or a flip. In a loader the copy goes into the batch, where the voxels have to go anyway.
   Tensor& tensor(std::string_view name);
   double real(std::string_view name) const;  // integers convert
   std::int64_t integer(std::string_view name) const;
