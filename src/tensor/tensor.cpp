@@ -15,7 +15,9 @@ __extension__ using Int128 = __int128;
 // Largest tensor that is ever asked for: 2^47 bytes, the user address space. Larger requests are mistakes in a size.
 constexpr std::int64_t max_bytes = std::int64_t{1} << 47;
 
+// Throws what Shape::numel throws, before a product here could overflow.
 Shape contiguous_strides(const Shape& shape) {
+  (void)shape.numel();
   Shape strides = shape;
   std::int64_t stride = 1;
   for (int d = shape.rank() - 1; d >= 0; --d) {

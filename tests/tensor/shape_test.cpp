@@ -90,6 +90,7 @@ TEST(TensorBounds, ViewsLieInsideTheirStorage) {
   EXPECT_THROW(view({3, 3}, {big, big}, 0), std::out_of_range);
   EXPECT_THROW(view({5}, {big}, 0), std::out_of_range);
   EXPECT_THROW(view({2, 2, 2, 2, 2}, {big, big, big, big, 1}, 0), std::out_of_range);
+  EXPECT_THROW(Tensor(s, DType::u8, {(1 << 20) + 1}, {std::int64_t{1} << 44}), std::out_of_range);
   EXPECT_THROW(view({1}, {std::numeric_limits<std::int64_t>::min()}, 0), std::out_of_range);  // a flip would negate it
   EXPECT_THROW(view({2, 2}, {1}, 0), std::invalid_argument);
   // Without elements nothing is touched.

@@ -69,7 +69,8 @@ class Reader {
   std::string path(const std::string& name, const std::string& at) {
     const std::string quoted = at + " is \"" + name + "\"";
     if (name.empty()) fail(at + " is empty; expected a file name");
-    if (name.find('\0') != std::string::npos) fail(quoted + ": a zero byte");
+    if (const std::size_t zero = name.find('\0'); zero != std::string::npos)
+      fail(at + " is \"" + name.substr(0, zero) + "\" and goes on after a zero byte");
     const fs::path relative(name);
     if (relative.is_absolute()) fail(quoted + ": an absolute path; expected one relative to the folder");
     for (const fs::path& part : relative)

@@ -57,6 +57,14 @@ int run_verb(const Verb& verb, bool json) {
   }
 }
 
+// A verb that does not exist is worth a better message than "a subcommand is required".
+std::string mistake(const CLI::App& app, const CLI::ParseError& e, int argc, char** argv) {
+  if (argc < 2 || argv[1][0] == '-') return e.what();
+  for (const CLI::App* verb : app.get_subcommands([](const CLI::App*) { return true; }))
+    if (verb->get_name() == argv[1]) return e.what();
+  return "'" + std::string(argv[1]) + "' is not a verb; expected run, verify, synth or info";
+}
+
 int run_command(int argc, char** argv) {
   CLI::App app("Headrace: loads, augments and batches medical volumes; the same bits on any number of threads.", "headrace");
   app.footer("Exit status: 0 done; 1 it failed (a file, the data, a difference found); 2 the command line is wrong; 130 interrupted.\n"
@@ -78,7 +86,7 @@ int run_command(int argc, char** argv) {
   } catch (const CLI::ParseError& e) {
     // The flag itself may not have been reached before the mistake.
     const bool wants_json = json || std::any_of(argv + 1, argv + argc, [](const char* a) { return std::string_view(a) == "--json"; });
-    return report(wants_json, usage, e.what() + std::string(wants_json ? "" : "\nTry: headrace --help"));
+    return report(wants_json, usage, mistake(app, e, argc, argv) + (wants_json ? "" : "\nTry: headrace --help"));
   }
 
   std::signal(SIGINT, ask_to_stop);

@@ -89,8 +89,8 @@ Affine geometry(const std::array<std::int64_t, 3>& n, const std::array<double, 3
     for (int k = 0; k < 3; ++k) middle += a(r, k) * static_cast<double>(n[static_cast<std::size_t>(k)] - 1) / 2;
     a(r, 3) = rng.uniform(-20, 20) - middle;
   }
-  // As a header will hold it, so that what is returned is what is read back.
-  for (double& v : a.m) v = static_cast<double>(static_cast<float>(v));
+  // As a header will hold it, so that what is returned is what is read back; and without minus zeros.
+  for (double& v : a.m) v = static_cast<double>(static_cast<float>(v)) + 0.0;
   return a;
 }
 

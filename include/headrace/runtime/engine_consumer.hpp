@@ -96,7 +96,7 @@ class EngineConsumer {
   };
 
   // How long nobody may have come for claimable work before the consumer does it although it was asked not to help.
-  static constexpr std::chrono::milliseconds patience_with_workers{50};
+  static constexpr std::chrono::milliseconds patience_with_workers{500};
 
   void require_room_for_a_lease() const {
     // [A7] acquire, from [R7]: a lease off the count has given its slot back.
