@@ -95,7 +95,6 @@ TEST(Host, ALimitOfOneStillDelivers) {
     o.help = help;
     EXPECT_EQ(digests(items(), pipeline(), o, 2), reference());
   }
-  // A loader made before the limit came.
 }
 
 TEST(Host, ALimitThatComesLaterStillDelivers) {
