@@ -69,6 +69,7 @@ struct CacheDataset::State {
 
   // The item in place, or null after `into` was filled with one that is not kept.
   const Entry* get(std::uint64_t index, Sample& into);
+  static void remember(Entry& entry, const std::string& path);
   void check_files(const Entry& entry) const;
 
   const Dataset source;
@@ -79,6 +80,16 @@ struct CacheDataset::State {
   std::atomic<std::size_t> bytes{0};
   std::atomic<std::uint64_t> items{0}, hits{0}, computed{0}, refused{0};
 };
+
+void CacheDataset::State::remember(Entry& entry, const std::string& path) {
+  FileStamp stamp;
+  try {
+    stamp = stamp_of(path);
+  } catch (const IoError&) {
+    return;  // a name that leads to no file here (an address, an archive's member): nothing that could be watched
+  }
+  entry.files.emplace_back(path, stamp);
+}
 
 void CacheDataset::State::check_files(const Entry& entry) const {
   for (const auto& [path, stamp] : entry.files)
@@ -102,7 +113,7 @@ const Entry* CacheDataset::State::get(std::uint64_t index, Sample& into) {
     // Stamped before the pipeline, which takes time and may drop a field.
     if (options.check_files)
       for (const Field& f : entry->sample.fields())
-        if (f.path) entry->files.emplace_back(*f.path, stamp_of(*f.path));
+        if (f.path) remember(*entry, *f.path);
     pipeline.run_item(entry->sample, {});
     entry->sample.freeze();
   }

@@ -56,6 +56,9 @@ struct BatchSlot {
   StorageBlock lease;
 
   std::size_t samples() const noexcept { return std::size_t{items} * parts; }
+  // Fresh handles for a sample's pieces of the slab; those somebody kept become his, read-only.
+  void renew_pieces(std::size_t sample);
+  std::unique_ptr<StorageBlock[]> make_pieces(std::size_t sample) const;
   // The lowest failure in (item, patch) order, or null.
   const ItemFailure* first_failure() const noexcept;
 };

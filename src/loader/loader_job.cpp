@@ -64,7 +64,14 @@ bool guarded(ItemFailure& failure, ItemFailure about, F&& f) noexcept {
 // in the end copies what is not in the slab yet.
 class LoaderJob::Place final : public OutputPlace {
  public:
-  Place(LoaderJob& job, BatchSlot& slot, std::size_t sample) : job_(job), slot_(slot), patch_(slot.patch_table[sample]) {}
+  Place(LoaderJob& job, BatchSlot& slot, std::size_t sample) : job_(job), slot_(slot), sample_(sample), patch_(slot.patch_table[sample]) {}
+
+  // Pieces that an op kept, and then threw: this sample is not to suffer for it.
+  void begin() {
+    for (std::size_t f = 0; patch_.blocks && f < slot_.layout->places.size(); ++f)
+      // relaxed: as in output()
+      if (patch_.blocks[f].count.load(std::memory_order_relaxed) != 0) return slot_.renew_pieces(sample_);
+  }
 
   void before_op(std::size_t op) override { op_ = op; }
 
@@ -163,12 +170,15 @@ class LoaderJob::Place final : public OutputPlace {
     for (const SlotLayout::Place& place : places) sample.set(place.spec.name, Tensor());
     for (std::size_t f = 0; f < places.size(); ++f)
       // relaxed: as in output()
-      if (patch_.blocks[f].count.load(std::memory_order_relaxed) != 0)
+      if (patch_.blocks[f].count.load(std::memory_order_relaxed) != 0) {
+        slot_.renew_pieces(sample_);  // so that the steps that come are not troubled
         throw std::logic_error("an op kept a tensor of field '" + places[f].spec.name + "' after it returned: hidden state");
+      }
   }
 
   LoaderJob& job_;
   BatchSlot& slot_;
+  const std::size_t sample_;
   SlotPatch& patch_;
   std::size_t op_ = 0;
   std::uint64_t slot_bytes_ = 0;
@@ -280,6 +290,7 @@ void LoaderJob::part(std::uint64_t, unsigned i, unsigned k, Slot& slot, PartInfo
   {
     Place place(*this, s, index);
     patch.failed = !guarded(patch.failure, {.epoch = s.epoch, .position = item.position, .index = item.index, .stage = Stage::write, .patch = number}, [&] {
+      place.begin();
       patch.sample = item.sample;
       patch.sample.set_origin({.epoch = s.epoch, .position = item.position, .index = item.index, .patch = k});
       patch.sample.set_output_place(&place);
