@@ -1,6 +1,5 @@
-#include <headrace/transform/keys.hpp>
-
 #include <algorithm>
+#include <headrace/transform/keys.hpp>
 #include <stdexcept>
 
 namespace headrace {

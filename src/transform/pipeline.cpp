@@ -1,9 +1,9 @@
-#include <headrace/transform/pipeline.hpp>
-
 #include <cxxabi.h>
 
 #include <algorithm>
 #include <cstdlib>
+#include <headrace/runtime/float_mode.hpp>
+#include <headrace/transform/pipeline.hpp>
 #include <map>
 
 namespace headrace {
@@ -31,7 +31,8 @@ TransformError::TransformError(std::size_t op, std::string name, std::uint32_t p
       patch_(patch),
       cause_(cause) {}
 
-Pipeline::Pipeline(std::vector<Transform> ops) : ops_(std::move(ops)), numbers_(ops_.size(), 0), item_ops_(ops_.size()) {
+Pipeline::Pipeline(std::vector<Transform> ops)
+    : ops_(std::move(ops)), numbers_(ops_.size(), 0), item_ops_(ops_.size()) {
   std::map<std::uint32_t, std::size_t> taken;
   std::uint32_t next = 0;
   const auto who = [&](std::size_t i) { return "op " + std::to_string(i) + " (" + ops_[i]->name() + ")"; };
@@ -43,18 +44,20 @@ Pipeline::Pipeline(std::vector<Transform> ops) : ops_(std::move(ops)), numbers_(
       if (count == 0) throw std::invalid_argument(who(i) + " makes 0 outputs: expected at least 1");
       parts *= count;
       if (parts > max_stream_patch + 1)
-        throw std::invalid_argument(who(i) + ": more than " + std::to_string(max_stream_patch + 1) + " outputs per item");
+        throw std::invalid_argument(who(i) + ": more than " + std::to_string(max_stream_patch + 1) +
+                                    " outputs per item");
     }
     if (!ops_[i]->random()) continue;
     // A pinned number does not move the others: they go on counting their declared positions.
     const std::uint32_t declared = next++;
     const std::uint32_t number = ops_[i]->op_number().value_or(static_cast<std::uint16_t>(declared));
     if (declared >= first_reserved_op || number >= first_reserved_op)
-      throw std::invalid_argument(who(i) + ": random op number " + std::to_string(number) + " is not below " + std::to_string(first_reserved_op));
+      throw std::invalid_argument(who(i) + ": random op number " + std::to_string(number) + " is not below " +
+                                  std::to_string(first_reserved_op));
     const auto [it, fresh] = taken.emplace(number, i);
     if (!fresh)
-      throw std::invalid_argument(who(i) + " and " + who(it->second) + " both have random op number " + std::to_string(number) +
-                                  ": pin one of them to another with .op");
+      throw std::invalid_argument(who(i) + " and " + who(it->second) + " both have random op number " +
+                                  std::to_string(number) + ": pin one of them to another with .op");
     numbers_[i] = static_cast<std::uint16_t>(number);
   }
   parts_ = static_cast<std::uint32_t>(parts);
@@ -77,7 +80,8 @@ std::size_t prefix_length(const std::vector<Transform>& ops) {
 }  // namespace
 
 Pipeline Pipeline::deterministic_prefix() const {
-  return Pipeline(std::vector<Transform>(ops_.begin(), ops_.begin() + static_cast<std::ptrdiff_t>(prefix_length(ops_))));
+  return Pipeline(
+      std::vector<Transform>(ops_.begin(), ops_.begin() + static_cast<std::ptrdiff_t>(prefix_length(ops_))));
 }
 
 // No random op stands before the cut, so the others keep their numbers.
@@ -107,26 +111,52 @@ std::string Pipeline::describe() const {
   return text;
 }
 
-void Pipeline::run_op(std::size_t i, Sample& sample, const Address& address, std::uint32_t patch, PipelineObserver* observer) const {
-  const detail::TransformModel& op = *ops_[i];
+namespace {
+// An exception of an op, with the op in front.
+template <class F>
+void with_op(std::size_t op, const detail::TransformModel& model, std::uint32_t patch, F&& f) {
   try {
-    if (OutputPlace* place = sample.output_place()) place->before_op(i);
-    const StreamAddress stream{.seed = address.seed, .epoch = address.epoch, .item = address.item, .patch = patch, .op = numbers_[i]};
-    Rng rng(stream);
-    PlanBox plan;
-    if (op.has_plan()) {
-      op.plan(sample, rng, plan);
-      rng = Rng(stream);
-      rng.seek(voxel_words_begin);
-    }
-    if (observer) observer->before(i, sample, plan);
-    op.apply(sample, plan, rng);
-    if (observer) observer->after(i, sample, plan);
+    f();
   } catch (const std::exception& e) {
-    throw TransformError(i, op.name(), patch, e.what());
+    throw TransformError(op, model.name(), patch, e.what());
   } catch (...) {
-    throw TransformError(i, op.name(), patch, "an exception that is not a std::exception");
+    throw TransformError(op, model.name(), patch, "an exception that is not a std::exception");
   }
+}
+}  // namespace
+
+void Pipeline::plan_op(std::size_t i, const Sample& sample, const Address& address, std::uint32_t patch, PlanBox& plan) const {
+  if (!ops_[i]->has_plan()) return plan.clear();
+  with_op(i, *ops_[i], patch, [&] {
+    Rng rng({.seed = address.seed, .epoch = address.epoch, .item = address.item, .patch = patch, .op = numbers_[i]});
+    ops_[i]->plan(sample, rng, plan);
+  });
+}
+
+void Pipeline::apply_op(std::size_t i, Sample& sample, const Address& address, std::uint32_t patch, const PlanBox& plan) const {
+  with_op(i, *ops_[i], patch, [&] {
+    Rng rng({.seed = address.seed, .epoch = address.epoch, .item = address.item, .patch = patch, .op = numbers_[i]});
+    if (ops_[i]->has_plan()) rng.seek(voxel_words_begin);
+    ops_[i]->apply(sample, plan, rng);
+  });
+}
+
+std::uint32_t Pipeline::patch_of(std::size_t op, std::uint32_t part) const noexcept {
+  if (op < item_ops_) return item_patch;
+  // Parts below the current level: dividing by it gives the part number so far.
+  std::uint32_t below = parts_;
+  for (std::size_t i = item_ops_; i <= op && i < ops_.size(); ++i)
+    if (ops_[i]->one_to_many()) below /= ops_[i]->count();
+  return part / below;
+}
+
+void Pipeline::run_op(std::size_t i, Sample& sample, const Address& address, std::uint32_t patch, PipelineObserver* observer) const {
+  if (OutputPlace* place = sample.output_place()) place->before_op(i);
+  PlanBox plan;
+  plan_op(i, sample, address, patch, plan);
+  if (observer) observer->before(i, sample, plan);
+  apply_op(i, sample, address, patch, plan);
+  if (observer) observer->after(i, sample, plan);
 }
 
 void Pipeline::run_item(Sample& sample, const Address& address, PipelineObserver* observer) const {
@@ -134,19 +164,11 @@ void Pipeline::run_item(Sample& sample, const Address& address, PipelineObserver
 }
 
 void Pipeline::run_part(Sample& sample, const Address& address, std::uint32_t part, PipelineObserver* observer) const {
-  // Parts below the current level: dividing by it gives the part number so far, the mixed radix of the counts passed.
-  std::uint32_t below = parts_;
-  std::uint32_t patch = item_patch;
-  for (std::size_t i = item_ops_; i < ops_.size(); ++i) {
-    if (ops_[i]->one_to_many()) {
-      below /= ops_[i]->count();
-      patch = part / below;
-    }
-    run_op(i, sample, address, patch, observer);
-  }
+  for (std::size_t i = item_ops_; i < ops_.size(); ++i) run_op(i, sample, address, patch_of(i, part), observer);
 }
 
 std::vector<Sample> Pipeline::run(const Sample& sample, const Address& address) const {
+  const FloatMode mode;  // as in a loader
   Sample item = sample;
   run_item(item, address);
   std::vector<Sample> outputs;

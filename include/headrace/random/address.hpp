@@ -13,7 +13,6 @@
 #pragma once
 
 #include <cstdint>
-
 #include <headrace/random/philox.hpp>
 
 namespace headrace {

@@ -5,12 +5,11 @@
 // When not to use them: where bits do not matter (statistics for a person to read), or where the hardware's own sqrt
 // will do (IEEE 754 rounds it correctly; std::sqrt is fine).
 //
-// Accuracy: the result is the correctly rounded value or one of its two neighbours (checked against MPFR; the figures are
-// in docs/streams.md), on the whole domain stated with each function.
-// Special values follow IEEE 754-2019 section 9.2 (so C's Annex F); no errno, no exception; NaN in, NaN out (its sign
-// and payload are not specified). Subnormal arguments and results are right.
-// Conditions: round to nearest, and no flush-to-zero or denormals-are-zero. The engine sets that mode around every
-// item; a caller outside of it who changed the mode gets other bits.
+// Accuracy: the result is the correctly rounded value or one of its two neighbours (checked against MPFR; the figures
+// are in docs/streams.md), on the whole domain stated with each function. Special values follow IEEE 754-2019
+// section 9.2 (so C's Annex F); no errno, no exception; NaN in, NaN out (its sign and payload are not specified).
+// Subnormal arguments and results are right. Conditions: round to nearest, and no flush-to-zero or denormals-are-zero.
+// The engine sets that mode around every item; a caller outside of it who changed the mode gets other bits.
 // Thread-safe: pure functions. Cost: about 5 to 40 ns.
 #pragma once
 

@@ -3,20 +3,20 @@
 //
 // Two ways inside, by size:
 //   n < 4096   a table made by the Fisher-Yates shuffle (Durstenfeld 1964) from unbiased draws: every order can come,
-//              all with the same chance up to the 128 bits of the key. Memory 4 n bytes, allocated once, shared by copies.
+//              all with the same chance up to the 128 bits of the key. Memory 4 n bytes, allocated once, shared by
+//              copies.
 //   n >= 4096  a Feistel network on a grid of a x b cells just above n, with cycle walking (Black and Rogaway 2002):
-//              the two coordinates take turns in being shifted by a keyed mix of the other one. No memory at all, tens of
-//              nanoseconds a call. It reaches only a part of all n! orders, as any key of fixed size must; positions and
-//              values pass chi-square tests. It is no cipher.
+//              the two coordinates take turns in being shifted by a keyed mix of the other one. No memory at all, tens
+//              of nanoseconds a call. It reaches only a part of all n! orders, as any key of fixed size must; positions
+//              and values pass chi-square tests. It is no cipher.
 //
 // Invariants: p is a bijection and inverse is exactly its inverse, for every n and key; equal (n, key) give equal
-// permutations on every machine. Thread-safe: everything is const; copies are cheap.
+// permutations on every machine. Thread-safe: everything but rekey() is const; copies are cheap.
 #pragma once
 
 #include <cstdint>
-#include <memory>
-
 #include <headrace/random/philox.hpp>
+#include <memory>
 
 namespace headrace {
 
@@ -38,6 +38,11 @@ class Permutation {
   /// The order of epoch `epoch` under `seed`.
   Permutation(std::uint64_t n, std::uint64_t seed, std::uint32_t epoch) : Permutation(n, shuffle_key(seed, epoch)) {}
 
+  /// Becomes the order of another epoch, as if made anew; the table's memory is used again where no copy shares it, and
+  /// then nothing is allocated. Copies made before keep the old order; they belong to the same thread.
+  void rekey(std::uint64_t seed, std::uint32_t epoch) { rekey(shuffle_key(seed, epoch)); }
+  void rekey(PhiloxBlock key);
+
   std::uint64_t size() const { return n_; }
 
   /// The value at position `i`. Throws std::out_of_range for i >= size().
@@ -47,7 +52,7 @@ class Permutation {
   std::uint64_t inverse(std::uint64_t v) const;
 
   static constexpr std::uint64_t table_limit = 4096;
-  static constexpr int rounds = 12;
+  static constexpr int rounds = 10;
 
  private:
   struct Table;
@@ -62,7 +67,7 @@ class Permutation {
   std::uint32_t rows_ = 0;     // a: x = column * a + row
   std::uint32_t columns_ = 0;  // b: a * b >= n, a * b - n < a
   RoundKey keys_[rounds] = {};
-  std::shared_ptr<const Table> table_;  // set for the table way only
+  std::shared_ptr<Table> table_;  // set for the table way only
 };
 
 }  // namespace headrace

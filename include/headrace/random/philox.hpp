@@ -42,9 +42,9 @@ inline constexpr std::uint32_t philox_weyl_1 = 0xBB67AE85u;  // sqrt(3) - 1
 inline constexpr int philox_rounds = 10;
 }  // namespace detail
 
-/// The block at `counter` under `key`. Pure; about ten nanoseconds; for a fixed key a bijection of the counter, so two
-/// different counters never give the same block.
-HEADRACE_HOST_DEVICE constexpr PhiloxBlock philox4x32(PhiloxBlock counter, PhiloxKey key) {
+/// The block at `counter` under `key`. (Not named philox4x32: Random123 makes that a macro.) Pure; about ten
+/// nanoseconds; for a fixed key a bijection of the counter, so two different counters never give the same block.
+HEADRACE_HOST_DEVICE constexpr PhiloxBlock philox_block(PhiloxBlock counter, PhiloxKey key) {
   std::uint32_t c0 = counter.word[0], c1 = counter.word[1], c2 = counter.word[2], c3 = counter.word[3];
   std::uint32_t k0 = key.word[0], k1 = key.word[1];
   for (int round = 0; round < detail::philox_rounds; ++round) {

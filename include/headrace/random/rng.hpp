@@ -22,12 +22,11 @@
 
 #include <concepts>
 #include <cstdint>
+#include <headrace/random/address.hpp>
+#include <headrace/random/philox.hpp>
 #include <limits>
 #include <random>
 #include <span>
-
-#include <headrace/random/address.hpp>
-#include <headrace/random/philox.hpp>
 
 namespace headrace {
 
@@ -35,6 +34,18 @@ namespace detail {
 [[noreturn]] void throw_stream_exhausted(std::uint64_t position, std::uint64_t wanted);
 [[noreturn]] void throw_below_zero();
 __extension__ using uint128 = unsigned __int128;
+
+/// Uniform in [0, n) for n > 0, from a source of uniform 64-bit words (Lemire 2019: multiply, reject what would be
+/// biased).
+template <class Next64>
+constexpr std::uint64_t unbiased_below(std::uint64_t n, Next64&& next64) {
+  uint128 product = uint128{next64()} * n;
+  if (static_cast<std::uint64_t>(product) < n) {
+    const std::uint64_t threshold = (std::uint64_t{0} - n) % n;
+    while (static_cast<std::uint64_t>(product) < threshold) product = uint128{next64()} * n;
+  }
+  return static_cast<std::uint64_t>(product >> 64);
+}
 }  // namespace detail
 
 /// Models std::uniform_random_bit_generator.
@@ -67,7 +78,7 @@ class Rng {
 
   /// Uniform in [0, 1): a multiple of 2^-53 (double, 2 words) or of 2^-24 (float, 1 word); exact, no rounding.
   template <std::floating_point T = double>
-    requires std::same_as<T, float> || std::same_as<T, double>
+  requires std::same_as<T, float> || std::same_as<T, double>
   constexpr T uniform() {
     if constexpr (std::same_as<T, float>) {
       return static_cast<float>((*this)() >> 8) * 0x1p-24f;
@@ -80,16 +91,11 @@ class Rng {
   /// rounds to hi. 2 words. Throws std::invalid_argument unless lo <= hi, both finite, with a finite difference.
   double uniform(double lo, double hi);
 
-  /// Uniform in [0, n), without bias (Lemire 2019: multiply, reject). 2 words, and 2 more per rejection.
+  /// Uniform in [0, n), without bias. 2 words, and 2 more per rejection.
   /// Throws std::invalid_argument for n = 0.
   constexpr std::uint64_t below(std::uint64_t n) {
     if (n == 0) detail::throw_below_zero();
-    detail::uint128 product = detail::uint128{next64()} * n;
-    if (static_cast<std::uint64_t>(product) < n) {
-      const std::uint64_t threshold = (std::uint64_t{0} - n) % n;
-      while (static_cast<std::uint64_t>(product) < threshold) product = detail::uint128{next64()} * n;
-    }
-    return static_cast<std::uint64_t>(product >> 64);
+    return detail::unbiased_below(n, [this] { return next64(); });
   }
 
   /// True with probability p: uniform() < p, so never for 0 and always for 1. 2 words.
@@ -101,8 +107,7 @@ class Rng {
   /// (float, 1 word, |z| < 6.3) or 2^53 (double, 2 words, |z| < 8.3) equal slices of (0, 1).
   /// Throws std::invalid_argument unless mean and sd are finite and sd >= 0.
   template <std::floating_point T = double>
-    requires std::same_as<T, float> || std::same_as<T, double>
-  T normal(double mean = 0, double sd = 1);
+  requires std::same_as<T, float> || std::same_as<T, double> T normal(double mean = 0, double sd = 1);
 
   /// Fill `out` with out.size() draws: of operator(), uniform<T>(), normal<T>(mean, sd). Vectorised for the processor
   /// at hand. If fewer words are left than asked for, or an argument is bad, they throw before the first draw.
@@ -149,13 +154,13 @@ class Rng {
   constexpr void load_block() {
     PhiloxBlock counter = counter_;
     counter.word[0] = static_cast<std::uint32_t>(position_ >> 2);
-    block_ = philox4x32(counter, key_);
+    block_ = philox_block(counter, key_);
   }
 
   PhiloxKey key_;
-  PhiloxBlock counter_;          // word[0] stays 0
-  std::uint64_t position_ = 0;   // of the next word
-  PhiloxBlock block_{};          // block position_ / 4, loaded whenever position_ % 4 != 0
+  PhiloxBlock counter_;         // word[0] stays 0
+  std::uint64_t position_ = 0;  // of the next word
+  PhiloxBlock block_{};         // block position_ / 4, loaded whenever position_ % 4 != 0
 };
 
 static_assert(std::uniform_random_bit_generator<Rng>);

@@ -89,6 +89,14 @@ class Pipeline {
     std::uint32_t epoch = 0;
     std::uint64_t item = 0;
   };
+  // One op alone, in its two halves: what it decides, and the doing. run_item and run_part are made of these; verify() takes
+  // them apart. `patch` as patch_of() says. An op without a plan has an empty one.
+  void plan_op(std::size_t op, const Sample& sample, const Address& address, std::uint32_t patch, PlanBox& plan) const;
+  void apply_op(std::size_t op, Sample& sample, const Address& address, std::uint32_t patch, const PlanBox& plan) const;
+  // The patch number of op `op` when part `part` is made: item_patch before the first one-to-many op, then the mixed radix
+  // of the counts passed so far.
+  std::uint32_t patch_of(std::size_t op, std::uint32_t part) const noexcept;
+
   // Applies the ops [0, item_ops()).
   void run_item(Sample& sample, const Address& address, PipelineObserver* observer = nullptr) const;
   // Applies the ops [item_ops(), size()) for one part; `sample` is a copy (of handles) of the item's sample.
