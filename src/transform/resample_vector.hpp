@@ -1,7 +1,7 @@
 // The vectorised part of the sampler, dispatched at run time to the widest instruction set there is: coordinates,
-// offsets and blending, over a chunk of one row's interior. Voxels are fetched in between by plain loads (gathers are
-// no faster, and take only 32- and 64-bit elements). Every lane does the steps of the scalar kernels, so the width
-// cannot change a bit.
+// offsets and blending, over a chunk of one row's interior. Voxels are fetched in between by plain loads, which serve
+// elements of every size (gathers exist for 32 and 64 bits only). Every lane does the steps of the scalar kernels, so
+// the width cannot change a bit.
 #pragma once
 
 #include <cstdint>
