@@ -15,18 +15,6 @@ __extension__ using Int128 = __int128;
 // Largest tensor that is ever asked for: 2^47 bytes, the user address space. Larger requests are mistakes in a size.
 constexpr std::int64_t max_bytes = std::int64_t{1} << 47;
 
-// Throws what Shape::numel throws, before a product here could overflow.
-Shape contiguous_strides(const Shape& shape) {
-  (void)shape.numel();
-  Shape strides = shape;
-  std::int64_t stride = 1;
-  for (int d = shape.rank() - 1; d >= 0; --d) {
-    strides[d] = stride;
-    stride *= shape[d] > 0 ? shape[d] : 1;
-  }
-  return strides;
-}
-
 std::int64_t checked_numel(DType dtype, const Shape& shape) {
   const std::int64_t n = shape.numel();
   if (n > max_bytes / static_cast<std::int64_t>(size_of(dtype)))
@@ -66,6 +54,18 @@ std::string Shape::str() const {
   return s + "]";
 }
 
+// Throws what Shape::numel throws, before a product here could overflow.
+Shape Tensor::contiguous_strides(const Shape& shape) {
+  (void)shape.numel();
+  Shape strides = shape;
+  std::int64_t stride = 1;
+  for (int d = shape.rank() - 1; d >= 0; --d) {
+    strides[d] = stride;
+    stride *= shape[d] > 0 ? shape[d] : 1;
+  }
+  return strides;
+}
+
 Tensor::Tensor(Storage storage, DType dtype, const Shape& shape, const Shape& strides, std::int64_t offset)
     : storage_(std::move(storage)), shape_(shape), strides_(strides), dtype_(dtype) {
   if (shape.rank() != strides.rank()) throw std::invalid_argument("as many strides as sizes are needed");
@@ -97,8 +97,8 @@ Tensor& Tensor::operator=(Tensor&& o) noexcept {
   return *this;
 }
 
-Tensor::Tensor(Storage storage, DType dtype, const Shape& shape, std::int64_t offset)
-    : Tensor(std::move(storage), dtype, shape, contiguous_strides(shape), offset) {}
+Tensor::Tensor(Storage storage, DType dtype, const Shape& shape)
+    : Tensor(std::move(storage), dtype, shape, contiguous_strides(shape)) {}
 
 Tensor Tensor::empty(DType dtype, const Shape& shape) {
   const std::int64_t n = checked_numel(dtype, shape);

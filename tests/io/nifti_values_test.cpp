@@ -3,9 +3,13 @@
 
 #include <headrace/io/nifti_reader.hpp>
 
+#include <algorithm>
+#include <atomic>
 #include <cmath>
 #include <limits>
 #include <numeric>
+#include <thread>
+#include <vector>
 
 namespace {
 
@@ -240,6 +244,29 @@ TEST(NiftiValues, HeaderAlone) {
     EXPECT_EQ(h.stored, DType::u8);
   }
   EXPECT_EQ(read_nifti(folder / "a.nii").stamp, stamp_of(folder / "a.nii"));
+}
+
+// No state is shared: many threads read two files at once, each time all of its voxels.
+TEST(NiftiValues, ManyThreads) {
+  const Folder folder;
+  std::vector<std::string> paths;
+  for (const std::uint8_t v : {std::uint8_t{1}, std::uint8_t{2}}) {
+    const Bytes file = builder<std::uint8_t>({20, 30, 40}).with(std::vector<std::uint8_t>(24000, v));
+    paths.push_back(folder.write("f" + std::to_string(v) + ".nii.gz", gzip(file)));
+  }
+  std::vector<std::thread> threads;
+  std::atomic<int> wrong{0};
+  for (std::size_t t = 0; t < 4; ++t)
+    threads.emplace_back([&, t] {
+      for (std::size_t round = 0; round < 20; ++round) {
+        const std::size_t which = (t + round) % 2;
+        const Tensor image = read_nifti(paths[which]).tensor;
+        const float* v = image.data<float>();
+        wrong += std::count(v, v + 24000, static_cast<float>(which + 1)) != 24000;
+      }
+    });
+  for (std::thread& t : threads) t.join();
+  EXPECT_EQ(wrong, 0);
 }
 
 }  // namespace

@@ -58,7 +58,7 @@ Sample cached() {
 }
 
 TEST(Audit, TheCounterCounts) {
-  EXPECT_EQ(allocations_in([] { delete new int; }), 1);
+  EXPECT_EQ(allocations_in([] { ::operator delete(::operator new(8)); }), 1);
   EXPECT_EQ(allocations_in([] { (void)Tensor::empty(DType::f32, {1000}); }), 2) << "the block and its memory";
 }
 

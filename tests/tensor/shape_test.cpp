@@ -93,6 +93,10 @@ TEST(TensorBounds, ViewsLieInsideTheirStorage) {
   EXPECT_THROW(Tensor(s, DType::u8, {(1 << 20) + 1}, {std::int64_t{1} << 44}), std::out_of_range);
   EXPECT_THROW(view({1}, {std::numeric_limits<std::int64_t>::min()}, 0), std::out_of_range);  // a flip would negate it
   EXPECT_THROW(view({2, 2}, {1}, 0), std::invalid_argument);
+  // One number in braces is a stride, without braces an offset.
+  EXPECT_EQ(Tensor(s, DType::u8, {3}, {2}).strides(), (Shape{2}));
+  EXPECT_EQ(Tensor(s, DType::u8, {3}, 2).raw(), s.data() + 2);
+  EXPECT_THROW(Tensor(s, DType::u8, {3}, 38), std::out_of_range);
   // Without elements nothing is touched.
   EXPECT_EQ(view({0}, {1}, 1000).numel(), 0);
   EXPECT_EQ(view({3, 0}, {1000, 1000}, -5).raw(), s.data());

@@ -12,6 +12,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstdio>
+#include <filesystem>
 #include <cstring>
 #include <span>
 #include <stdexcept>
@@ -70,6 +71,10 @@ void Canvas::write_png(const std::string& path) const {
   };
   if (stbi_write_png_to_func(collect, &png, width_, height_, 3, pixels_.data(), width_ * 3) == 0)
     throw IoError(path, "the picture cannot be encoded");
+  // A device, a pipe or a folder is not put out of its place by a picture.
+  std::error_code none;
+  if (const auto status = std::filesystem::status(path, none); std::filesystem::exists(status) && !std::filesystem::is_regular_file(status))
+    throw IoError(path, "is there and is not a regular file; expected a name for a new picture");
   const std::string part = path + ".part";
   const auto reason = [](int error) { return std::generic_category().message(error); };
   FileDescriptor file(::open(part.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666));

@@ -16,6 +16,7 @@
 #include <headrace/tensor/shape.hpp>
 #include <headrace/tensor/storage.hpp>
 
+#include <concepts>
 #include <cstdint>
 #include <initializer_list>
 #include <span>
@@ -48,8 +49,11 @@ class Tensor {
   // A view of existing storage; offset and strides in elements. Every element must lie inside the storage, aligned for its
   // type (std::invalid_argument otherwise). A stride of 0 repeats one element along its axis: for reading only.
   Tensor(Storage storage, DType dtype, const Shape& shape, const Shape& strides, std::int64_t offset = 0);
-  // The same, contiguous from the storage's start (or from an offset).
-  Tensor(Storage storage, DType dtype, const Shape& shape, std::int64_t offset = 0);
+  // The same, contiguous from the storage's start, or from an offset (a template, so that {2} is strides and not an offset).
+  Tensor(Storage storage, DType dtype, const Shape& shape);
+  template <std::integral Offset>
+  Tensor(Storage storage, DType dtype, const Shape& shape, Offset offset)
+      : Tensor(std::move(storage), dtype, shape, contiguous_strides(shape), static_cast<std::int64_t>(offset)) {}
 
   bool defined() const noexcept { return static_cast<bool>(storage_); }
   DType dtype() const noexcept { return dtype_; }
@@ -129,6 +133,7 @@ class Tensor {
     return false;
   }
   void narrow_in_place(int axis, std::int64_t start, std::int64_t length);
+  static Shape contiguous_strides(const Shape& shape);
   static Tensor from_raw(const void* values, std::size_t count, DType dtype, const Shape& shape);
   void check_dtype(DType asked) const;
   int axis_index(int axis) const;
