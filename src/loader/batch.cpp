@@ -1,11 +1,10 @@
-#include <headrace/loader/batch.hpp>
-
-#include "batch_slot.hpp"
-
 #include <algorithm>
 #include <cstring>
+#include <headrace/loader/batch.hpp>
 #include <stdexcept>
 #include <utility>
+
+#include "batch_slot.hpp"
 
 namespace headrace {
 namespace detail {
@@ -46,7 +45,8 @@ BatchSlot::~BatchSlot() {
   for (std::size_t s = 0; s < patches; ++s) {
     std::unique_ptr<StorageBlock[]>& blocks = patch_table[s].blocks;
     // acquire, from the handle's drop: it is over
-    if (std::any_of(blocks.get(), blocks.get() + pieces, [](const StorageBlock& b) { return b.count.load(std::memory_order_acquire) != 0; }))
+    if (std::any_of(blocks.get(), blocks.get() + pieces,
+                    [](const StorageBlock& b) { return b.count.load(std::memory_order_acquire) != 0; }))
       let_go(std::move(blocks), pieces, slab);
   }
 }
@@ -76,8 +76,8 @@ const ItemFailure* BatchSlot::first_failure() const noexcept {
   return nullptr;
 }
 
-void prepare_slot(BatchSlot& slot, std::shared_ptr<const SlotLayout> layout, std::uint32_t batch_size, std::uint32_t parts,
-                  std::size_t ops_with_plans) {
+void prepare_slot(BatchSlot& slot, std::shared_ptr<const SlotLayout> layout, std::uint32_t batch_size,
+                  std::uint32_t parts, std::size_t ops_with_plans) {
   slot.parts = parts;
   slot.layout = std::move(layout);
   const SlotLayout& l = *slot.layout;
@@ -134,8 +134,9 @@ Tensor Batch::operator[](std::string_view field) const {
     throw std::invalid_argument("field '" + std::string(field) + "' holds text: take it with texts()");
   if (!layout.collated) {
     if (size() == 1) return slot_->patch_table[0].sample.get(field).unsqueeze(0);
-    throw std::invalid_argument("field '" + std::string(field) + "' has no common shape in this batch of " + std::to_string(size()) +
-                                " samples (" + spec.str() + "): take it sample by sample, or crop to a fixed size");
+    throw std::invalid_argument("field '" + std::string(field) + "' has no common shape in this batch of " +
+                                std::to_string(size()) + " samples (" + spec.str() +
+                                "): take it sample by sample, or crop to a fixed size");
   }
   const detail::SlotLayout::Place& place = layout.places[layout.find(field)];
   Shape shape{samples};

@@ -1,6 +1,11 @@
-#include <headrace/dataset/cache_dataset.hpp>
-
 #include <gtest/gtest.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <cstdlib>
+#include <filesystem>
+#include <headrace/dataset/cache_dataset.hpp>
 #include <headrace/dataset/nifti_dataset.hpp>
 #include <headrace/io/error.hpp>
 #include <headrace/io/nifti_writer.hpp>
@@ -10,12 +15,6 @@
 #include <headrace/transform/rand_crop_by_pos_neg_label.hpp>
 #include <headrace/transform/rand_flip.hpp>
 #include <headrace/transform/scale_intensity_range.hpp>
-#include <sys/stat.h>
-#include <unistd.h>
-
-#include <atomic>
-#include <cstdlib>
-#include <filesystem>
 #include <thread>
 
 #include "support/deadline.hpp"
@@ -95,7 +94,8 @@ TEST(CacheDataset, RandomOrOneToManyOpsAreRefused) {
 // A view must not keep the whole volume in memory, nor count for less than it holds.
 TEST(CacheDataset, ViewsAreCopiedSoThatTheBytesAreTrue) {
   const std::vector<Sample> samples(3, coded_sample(0, {20, 20, 20}));
-  const CacheDataset cache(MemoryDataset(samples), compose(CropForeground({.source_key = "image", .threshold = 10 << 12})));
+  const CacheDataset cache(MemoryDataset(samples),
+                           compose(CropForeground({.source_key = "image", .threshold = 10 << 12})));
   for (std::uint64_t i = 0; i < 3; ++i) {
     const Sample s = cache(i);
     EXPECT_EQ(s.get("image").storage().bytes(), s.get("image").bytes());
@@ -118,7 +118,8 @@ TEST(CacheDataset, TheBudgetHoldsAtEveryMomentUnderARace) {
     on_threads(8, [&](int t) {
       for (std::uint64_t i = 0; i < 40; ++i) {
         const std::uint64_t item = (i * 7 + static_cast<std::uint64_t>(t) * 3) % 10;
-        if (!(digest_of(cache(item).field("image")) == digest_of(coded_sample(item, {8, 8, 8}).field("image")))) ADD_FAILURE() << item;
+        if (!(digest_of(cache(item).field("image")) == digest_of(coded_sample(item, {8, 8, 8}).field("image"))))
+          ADD_FAILURE() << item;
       }
     });
     stop = true;
@@ -152,11 +153,12 @@ TEST(CacheDataset, FillComputesAllOnceAndReportsErrorsByIndex) {
     std::atomic<int> made = 0;
     const CacheDataset cache(Counted{.made = &made, .bad = 4}, Pipeline());
     std::vector<std::uint64_t> progress;
-    const auto errors = cache.fill(threads, [&, me = std::this_thread::get_id()](std::uint64_t done, std::uint64_t size) {
-      EXPECT_EQ(me, std::this_thread::get_id());
-      EXPECT_EQ(size, 10u);
-      progress.push_back(done);
-    });
+    const auto errors =
+        cache.fill(threads, [&, me = std::this_thread::get_id()](std::uint64_t done, std::uint64_t size) {
+          EXPECT_EQ(me, std::this_thread::get_id());
+          EXPECT_EQ(size, 10u);
+          progress.push_back(done);
+        });
     ASSERT_EQ(errors.size(), 2u);
     EXPECT_EQ(errors[0].index, 4u);
     EXPECT_EQ(errors[0].path, "/data/4");
@@ -224,7 +226,8 @@ class CachedFiles : public ::testing::Test {
     write_nifti(path(name), t, Affine::identity());
   }
   NiftiDataset files() const {
-    return NiftiDataset({{"image", {path("image0"), path("image1"), path("image2")}}, {"label", {path("label0"), path("label1"), path("label2")}}});
+    return NiftiDataset({{"image", {path("image0"), path("image1"), path("image2")}},
+                         {"label", {path("label0"), path("label1"), path("label2")}}});
   }
   void expect_changed(const CacheDataset& cache, std::uint64_t item, const std::string& file) {
     try {

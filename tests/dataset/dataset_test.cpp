@@ -1,9 +1,8 @@
 // Datasets of one's own, in memory, from functions; samplers.
-#include <headrace/dataset/dataset.hpp>
-
 #include <gtest/gtest.h>
-#include <headrace/dataset/sampler.hpp>
 
+#include <headrace/dataset/dataset.hpp>
+#include <headrace/dataset/sampler.hpp>
 #include <set>
 
 #include "support/volumes.hpp"
@@ -128,10 +127,12 @@ TEST(Sampler, ASubsetWithRepeatsTellsThemApart) {
   EXPECT_EQ(seen.count(9), 3u);
   EXPECT_THROW((void)plain(0, 3), std::exception);
   // In a loader repeats give different patches of one volume.
-  const Pipeline noise = compose([](Sample& s, Rng& rng) { s.set("n", static_cast<std::int64_t>(rng.below(1u << 30))); });
+  const Pipeline noise =
+      compose([](Sample& s, Rng& rng) { s.set("n", static_cast<std::int64_t>(rng.below(1u << 30))); });
   Sample one;
   one.set("n", std::int64_t{0});
-  Loader loader(MemoryDataset(std::vector<Sample>(10, one)), noise, {.batch_size = 4, .threads = 2, .sampler = repeats});
+  Loader loader(MemoryDataset(std::vector<Sample>(10, one)), noise,
+                {.batch_size = 4, .threads = 2, .sampler = repeats});
   std::set<std::int64_t> values;
   const auto batch = loader.next();
   for (std::size_t i = 0; i < 4; ++i) values.insert(batch->sample(i).integer("n"));
@@ -139,9 +140,14 @@ TEST(Sampler, ASubsetWithRepeatsTellsThemApart) {
 }
 
 TEST(Sampler, ReorderingIsTheOrderMadeAnew) {
-  for (const Sampler& sampler : {Sampler::sequential(20), Sampler::shuffled(20, 1), Sampler::shuffled(5000, 1), Sampler::subset({1, 4, 4, 8}, true, 2),
-                                 Sampler::subset({1, 4, 8}, false, 2),
-                                 Sampler(3, [](std::uint32_t e) -> EpochOrder { return [e](std::uint64_t i) { return SampledItem{i + e, i}; }; }, "own")}) {
+  for (const Sampler& sampler :
+       {Sampler::sequential(20), Sampler::shuffled(20, 1), Sampler::shuffled(5000, 1),
+        Sampler::subset({1, 4, 4, 8}, true, 2), Sampler::subset({1, 4, 8}, false, 2),
+        Sampler(
+            3, [](std::uint32_t e) -> EpochOrder { return [e](std::uint64_t i) {
+                                                     return SampledItem{i + e, i};
+                                                   }; },
+            "own")}) {
     EpochOrder order;
     EpochOrder before;
     for (const std::uint32_t e : {0u, 1u, 5u, 2u, 2u, 0u}) {

@@ -1,5 +1,6 @@
 // What a batch holds: common tensors, lists of whole volumes, numbers, texts, plans, origins.
 #include <gtest/gtest.h>
+
 #include <headrace/dataset/cache_dataset.hpp>
 #include <headrace/transform/rand_affine.hpp>
 #include <headrace/transform/rand_crop_by_pos_neg_label.hpp>
@@ -22,7 +23,8 @@ std::vector<Sample> described(std::uint64_t count) {
   return samples;
 }
 Pipeline crop(unsigned n) {
-  return compose(RandCropByPosNegLabel({.keys = {"image", "label"}, .label_key = "label", .spatial_size = {6, 5, 4}, .num_samples = n}));
+  return compose(RandCropByPosNegLabel(
+      {.keys = {"image", "label"}, .label_key = "label", .spatial_size = {6, 5, 4}, .num_samples = n}));
 }
 template <class E, class F>
 std::string message(F&& f) {
@@ -85,7 +87,8 @@ TEST(Batches, WholeVolumesOfDifferentShapesAreAList) {
   const Deadline deadline;
   for (const unsigned threads : {0u, 8u})
     for (const std::uint32_t batch_size : {1u, 3u}) {
-      Loader loader(CacheDataset(MemoryDataset(described(7)), Pipeline()), Pipeline(), {.batch_size = batch_size, .threads = threads});
+      Loader loader(CacheDataset(MemoryDataset(described(7)), Pipeline()), Pipeline(),
+                    {.batch_size = batch_size, .threads = threads});
       std::uint64_t item = 0;
       for (int epoch = 0; epoch < 2; ++epoch, item = 0)
         for (Batch& b : loader.epoch(static_cast<std::uint32_t>(epoch))) {
@@ -98,7 +101,8 @@ TEST(Batches, WholeVolumesOfDifferentShapesAreAList) {
           if (b.size() == 1) {
             EXPECT_EQ(b["image"].rank(), 5);
           } else {
-            EXPECT_NE(message<std::invalid_argument>([&] { (void)b["image"]; }).find("no common shape"), std::string::npos);
+            EXPECT_NE(message<std::invalid_argument>([&] { (void)b["image"]; }).find("no common shape"),
+                      std::string::npos);
           }
           EXPECT_EQ(b["grade"].size(0), static_cast<std::int64_t>(b.size()));
         }
@@ -133,7 +137,8 @@ TEST(Batches, KeptPlansGiveTheSameVoxelsAgain) {
   const auto keys = Keys{"image", "label"};
   const auto check = [&](const Pipeline& pipeline) {
     for (const unsigned threads : {0u, 8u}) {
-      Loader loader(MemoryDataset(samples), pipeline, {.batch_size = 2, .shuffle = true, .seed = 9, .threads = threads, .keep_plans = true});
+      Loader loader(MemoryDataset(samples), pipeline,
+                    {.batch_size = 2, .shuffle = true, .seed = 9, .threads = threads, .keep_plans = true});
       for (std::uint32_t e = 0; e < 2; ++e)
         for (Batch& b : loader.epoch(e))
           for (std::size_t i = 0; i < b.size(); ++i) {
@@ -152,7 +157,8 @@ TEST(Batches, KeptPlansGiveTheSameVoxelsAgain) {
     }
   };
   const auto affine = RandAffine({.keys = keys, .prob = 0.7, .rotate_range = {0.3, 0.2, 0.1}});
-  check(compose(RandFlip({.keys = keys, .prob = 0.5}), crop(3), affine, RandFlip({.keys = keys, .prob = 0.5, .op = 9})));
+  check(
+      compose(RandFlip({.keys = keys, .prob = 0.5}), crop(3), affine, RandFlip({.keys = keys, .prob = 0.5, .op = 9})));
   check(compose(RandFlip({.keys = keys, .prob = 0.5}), affine));
 }
 
@@ -165,7 +171,8 @@ TEST(Batches, PlansDifferBetweenPatchesItemsAndEpochs) {
       for (std::size_t i = 0; i < b.size(); ++i) {
         // plan.start is where the patch really begins.
         const Shape start = b.plan(i, 0).get<RandCropByPosNegLabel::Plan>().start;
-        EXPECT_EQ(static_cast<std::int64_t>(*b.sample(i).get("image").data<float>()), code_of(b.origin(i).index, start[0], start[1], start[2]));
+        EXPECT_EQ(static_cast<std::int64_t>(*b.sample(i).get("image").data<float>()),
+                  code_of(b.origin(i).index, start[0], start[1], start[2]));
         starts.push_back(start);
       }
   std::size_t equal = 0;

@@ -1,8 +1,8 @@
 // A failing item reaches the consumer in its place, named; what comes before and after it arrives.
 #include <gtest/gtest.h>
+
 #include <headrace/io/error.hpp>
 #include <headrace/transform/rand_crop_by_pos_neg_label.hpp>
-
 #include <new>
 #include <set>
 
@@ -12,9 +12,23 @@
 namespace headrace::test {
 namespace {
 
-enum class Fault { none, read, file, item_op, random_op, out_of_memory, not_an_exception, wrong_shape, wrong_kind, extra_field, missing_field };
-constexpr Fault all_faults[] = {Fault::read,        Fault::file,        Fault::item_op,   Fault::random_op,   Fault::out_of_memory, Fault::not_an_exception,
-                                Fault::wrong_shape, Fault::wrong_kind,  Fault::extra_field, Fault::missing_field};
+enum class Fault {
+  none,
+  read,
+  file,
+  item_op,
+  random_op,
+  out_of_memory,
+  not_an_exception,
+  wrong_shape,
+  wrong_kind,
+  extra_field,
+  missing_field
+};
+constexpr Fault all_faults[] = {Fault::read,         Fault::file,          Fault::item_op,
+                                Fault::random_op,    Fault::out_of_memory, Fault::not_an_exception,
+                                Fault::wrong_shape,  Fault::wrong_kind,    Fault::extra_field,
+                                Fault::missing_field};
 
 // Items that know their number; some cannot be read.
 struct Items {
@@ -49,7 +63,8 @@ struct ItemOp {
   Fault fault;
   std::set<std::uint64_t> failing;
   void apply(Sample& s) const {
-    if (fault == Fault::item_op && failing.contains(static_cast<std::uint64_t>(s.integer("id")))) throw std::domain_error("no such organ");
+    if (fault == Fault::item_op && failing.contains(static_cast<std::uint64_t>(s.integer("id"))))
+      throw std::domain_error("no such organ");
   }
 };
 struct PatchOp {
@@ -70,23 +85,36 @@ struct PatchOp {
 };
 
 Pipeline pipeline(Fault fault, const std::set<std::uint64_t>& failing) {
-  return compose(ItemOp{fault, failing}, RandCropByPosNegLabel({.keys = {"image", "label"}, .label_key = "label", .spatial_size = 5, .num_samples = 3}),
-                 PatchOp{fault, failing});
+  return compose(
+      ItemOp{fault, failing},
+      RandCropByPosNegLabel({.keys = {"image", "label"}, .label_key = "label", .spatial_size = 5, .num_samples = 3}),
+      PatchOp{fault, failing});
 }
 
 std::string_view expected_cause(Fault fault) {
   switch (fault) {
-    case Fault::read: return "the disk said no";
-    case Fault::file: return "the file ends early";
-    case Fault::item_op: return "no such organ";
-    case Fault::random_op: return "bad luck";
-    case Fault::out_of_memory: return "bad_alloc";
-    case Fault::not_an_exception: return "not a std::exception";
-    case Fault::wrong_shape: return "[1, 3, 5, 5]";
-    case Fault::wrong_kind: return "number";
-    case Fault::extra_field: return "surprise";
-    case Fault::missing_field: return "label";
-    case Fault::none: break;
+    case Fault::read:
+      return "the disk said no";
+    case Fault::file:
+      return "the file ends early";
+    case Fault::item_op:
+      return "no such organ";
+    case Fault::random_op:
+      return "bad luck";
+    case Fault::out_of_memory:
+      return "bad_alloc";
+    case Fault::not_an_exception:
+      return "not a std::exception";
+    case Fault::wrong_shape:
+      return "[1, 3, 5, 5]";
+    case Fault::wrong_kind:
+      return "number";
+    case Fault::extra_field:
+      return "surprise";
+    case Fault::missing_field:
+      return "label";
+    case Fault::none:
+      break;
   }
   return "?";
 }
@@ -134,8 +162,10 @@ TEST(Errors, AnyFaultAtAnyItemArrivesInOrderAndTheRestToo) {
   for (const Fault fault : all_faults)
     for (const std::uint64_t item : {0u, 3u, 6u})
       for (const unsigned threads : {0u, 1u, 8u}) {
-        SCOPED_TRACE("fault " + std::to_string(static_cast<int>(fault)) + ", item " + std::to_string(item) + ", threads " + std::to_string(threads));
-        Loader loader(Items{.fault = fault, .failing = {item}}, pipeline(fault, {item}), {.batch_size = 2, .threads = threads});
+        SCOPED_TRACE("fault " + std::to_string(static_cast<int>(fault)) + ", item " + std::to_string(item) +
+                     ", threads " + std::to_string(threads));
+        Loader loader(Items{.fault = fault, .failing = {item}}, pipeline(fault, {item}),
+                      {.batch_size = 2, .threads = threads});
         for (std::uint32_t epoch = 0; epoch < 2; ++epoch) {
           const Loader::Epoch range = loader.epoch(epoch);
           for (std::uint64_t step = 0; step < 4; ++step) {
@@ -168,7 +198,10 @@ TEST(Errors, TheLowestItemAndPatchIsReportedNotTheFirstInTime) {
     }
   };
   for (const unsigned threads : {0u, 2u, 8u}) {
-    Loader loader(Items{}, compose(RandCropByPosNegLabel({.keys = {"image", "label"}, .label_key = "label", .spatial_size = 5, .num_samples = 4}), Slow{}),
+    Loader loader(Items{},
+                  compose(RandCropByPosNegLabel(
+                              {.keys = {"image", "label"}, .label_key = "label", .spatial_size = 5, .num_samples = 4}),
+                          Slow{}),
                   {.batch_size = 3, .threads = threads});
     try {
       (void)loader.next();
@@ -184,7 +217,8 @@ TEST(Errors, TheLowestItemAndPatchIsReportedNotTheFirstInTime) {
 TEST(Errors, APathThatCannotBeHadEndsNothing) {
   const Deadline deadline;
   for (const Fault fault : {Fault::read, Fault::random_op}) {
-    Loader loader(Items{.fault = fault, .failing = {0}, .path_fails = true}, pipeline(fault, {0}), {.batch_size = 2, .threads = 2});
+    Loader loader(Items{.fault = fault, .failing = {0}, .path_fails = true}, pipeline(fault, {0}),
+                  {.batch_size = 2, .threads = 2});
     EXPECT_THROW((void)loader.next(), ItemError);
     EXPECT_TRUE(loader.next());
   }
@@ -192,11 +226,13 @@ TEST(Errors, APathThatCannotBeHadEndsNothing) {
 
 TEST(Errors, AnErrorLeavesALoopAndTheNextEpochIsWhole) {
   const Deadline deadline;
-  Loader loader(Items{.fault = Fault::read, .failing = {3}}, pipeline(Fault::read, {3}), {.batch_size = 1, .threads = 2});
+  Loader loader(Items{.fault = Fault::read, .failing = {3}}, pipeline(Fault::read, {3}),
+                {.batch_size = 1, .threads = 2});
   for (std::uint32_t epoch = 0; epoch < 3; ++epoch) {
     std::uint64_t seen = 0;
     EXPECT_THROW(
-        for (Batch& batch : loader.epoch(epoch)) {
+        for (Batch& batch
+             : loader.epoch(epoch)) {
           EXPECT_EQ(batch.step(), seen);
           ++seen;
         },
@@ -222,7 +258,8 @@ TEST(Errors, AllItemsMayFail) {
   const Deadline deadline;
   for (const unsigned threads : {0u, 8u}) {
     const std::set<std::uint64_t> all{0, 1, 2, 3, 4, 5, 6};
-    Loader loader(Items{.fault = Fault::read, .failing = all}, pipeline(Fault::read, all), {.batch_size = 2, .threads = threads});
+    Loader loader(Items{.fault = Fault::read, .failing = all}, pipeline(Fault::read, all),
+                  {.batch_size = 2, .threads = threads});
     for (int step = 0; step < 4; ++step) EXPECT_THROW((void)loader.next(), ItemError);
     EXPECT_FALSE(loader.next());
   }
@@ -244,8 +281,14 @@ TEST(Errors, ASamplersFaultsAreItemsErrors) {
   EXPECT_TRUE(loader.next());
   EXPECT_FALSE(loader.next());
   // A stream item beyond the address: an error, never a wrap.
-  Loader far(Items{}, pipeline(Fault::none, {}),
-             {.threads = 0, .sampler = Sampler(1, [](std::uint32_t) -> EpochOrder { return [](std::uint64_t) { return SampledItem{0, 1ull << 44}; }; }, "far")});
+  Loader far(
+      Items{}, pipeline(Fault::none, {}),
+      {.threads = 0,
+       .sampler = Sampler(
+           1, [](std::uint32_t) -> EpochOrder { return [](std::uint64_t) {
+                                                  return SampledItem{0, 1ull << 44};
+                                                }; },
+           "far")});
   EXPECT_THROW((void)far.next(), ItemError);
 }
 
@@ -256,12 +299,13 @@ TEST(Errors, AnOpThatKeepsATensorOfTheSlotIsFoundAndHarmsNobody) {
     std::vector<Tensor> kept;
     {
       std::mutex mutex;
-      Loader loader(Items{}, compose(pipeline(Fault::none, {}),
-                                     [&](Sample& s) {
-                                       const std::lock_guard lock(mutex);
-                                       s.tensor("image").fill_(3);
-                                       if (s.origin().index == 1) kept.push_back(s.get("image"));
-                                     }),
+      Loader loader(Items{},
+                    compose(pipeline(Fault::none, {}),
+                            [&](Sample& s) {
+                              const std::lock_guard lock(mutex);
+                              s.tensor("image").fill_(3);
+                              if (s.origin().index == 1) kept.push_back(s.get("image"));
+                            }),
                     {.threads = threads, .window = 2, .epochs = 1});
       EXPECT_TRUE(loader.next());
       try {

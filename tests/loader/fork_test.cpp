@@ -1,17 +1,20 @@
 // A loader made before fork() refuses to work in the child, and harms neither of the two.
 #include <gtest/gtest.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
 #include <headrace/dataset/cache_dataset.hpp>
 #include <headrace/runtime/fork_guard.hpp>
 #include <headrace/transform/rand_crop_by_pos_neg_label.hpp>
-#include <sys/wait.h>
-#include <unistd.h>
 
 #include "support/volumes.hpp"
 
 namespace headrace::test {
 namespace {
 
-Pipeline pipeline() { return compose(RandCropByPosNegLabel({.label_key = "label", .spatial_size = 6, .num_samples = 3})); }
+Pipeline pipeline() {
+  return compose(RandCropByPosNegLabel({.label_key = "label", .spatial_size = 6, .num_samples = 3}));
+}
 
 // Runs f in a child; its exit code, or -1 when it did not end by itself within 20 s.
 template <class F>
@@ -43,7 +46,8 @@ bool refuses(F&& f) {
 TEST(LoaderFork, TheChildIsRefusedAndTheParentGoesOn) {
   const auto reference = digests(MemoryDataset(coded_samples(9)), pipeline(), {.threads = 0}, 3);
   for (const unsigned threads : {0u, 1u, 4u}) {
-    auto loader = std::make_unique<Loader>(MemoryDataset(coded_samples(9)), pipeline(), LoaderOptions{.threads = threads});
+    auto loader =
+        std::make_unique<Loader>(MemoryDataset(coded_samples(9)), pipeline(), LoaderOptions{.threads = threads});
     DigestChain chain;
     chain.add(*loader->next());
     auto held = loader->next();

@@ -1,7 +1,5 @@
 // A good neighbour: inside a host that uses oneTBB, signals, locales, its own streams and several loaders.
 #include <gtest/gtest.h>
-#include <headrace/transform/rand_crop_by_pos_neg_label.hpp>
-#include <headrace/transform/rand_flip.hpp>
 #include <oneapi/tbb/global_control.h>
 #include <oneapi/tbb/info.h>
 #include <oneapi/tbb/parallel_for.h>
@@ -15,6 +13,8 @@
 #include <clocale>
 #include <cstring>
 #include <fstream>
+#include <headrace/transform/rand_crop_by_pos_neg_label.hpp>
+#include <headrace/transform/rand_flip.hpp>
 
 #include "support/deadline.hpp"
 #include "support/volumes.hpp"
@@ -27,7 +27,8 @@ namespace {
 constexpr unsigned most_threads = 8;  // asked for in this file; the last test asks for more
 
 Pipeline pipeline() {
-  return compose(RandCropByPosNegLabel({.label_key = "label", .spatial_size = 6, .num_samples = 3}), RandFlip({.prob = 0.5}));
+  return compose(RandCropByPosNegLabel({.label_key = "label", .spatial_size = 6, .num_samples = 3}),
+                 RandFlip({.prob = 0.5}));
 }
 Dataset items() {
   static const MemoryDataset* const data = new MemoryDataset(coded_samples(9));
@@ -143,7 +144,8 @@ TEST(Host, InsideAnotherLoadersOp) {
     Sample one;
     one.set("n", std::int64_t{0});
     Loader outer(MemoryDataset(std::vector<Sample>(4, one)), compose([&](Sample& s) {
-                   s.set("n", static_cast<std::int64_t>(digests(items(), pipeline(), options(threads), 2) == reference()));
+                   s.set("n",
+                         static_cast<std::int64_t>(digests(items(), pipeline(), options(threads), 2) == reference()));
                  }),
                  {.threads = threads, .epochs = 1});
     (void)reference();
@@ -261,7 +263,8 @@ TEST(Host, SignalsDoNotDisturbAWaitingConsumer) {
     o.help = help;
     Loader loader(items(), slow, o);
     EXPECT_EQ(digests(loader, 2), reference());
-    for (std::uint64_t step = 0; step < 3;) step += loader.next_for(std::chrono::milliseconds(1)).status != NextStatus::pending;
+    for (std::uint64_t step = 0; step < 3;)
+      step += loader.next_for(std::chrono::milliseconds(1)).status != NextStatus::pending;
   }
   ::setitimer(ITIMER_REAL, &off, nullptr);
   ::sigaction(SIGALRM, &before, nullptr);

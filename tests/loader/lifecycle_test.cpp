@@ -1,8 +1,8 @@
 // Coming and going: epochs in any order, loops left early, loaders destroyed at any moment, batches that outlive them.
 #include <gtest/gtest.h>
-#include <headrace/transform/rand_crop_by_pos_neg_label.hpp>
 
 #include <atomic>
+#include <headrace/transform/rand_crop_by_pos_neg_label.hpp>
 #include <random>
 
 #include "support/deadline.hpp"
@@ -58,7 +58,9 @@ struct SlowOp {
   }
 };
 
-Pipeline crop(unsigned samples = 2) { return compose(RandCropByPosNegLabel({.label_key = "label", .spatial_size = 6, .num_samples = samples})); }
+Pipeline crop(unsigned samples = 2) {
+  return compose(RandCropByPosNegLabel({.label_key = "label", .spatial_size = 6, .num_samples = samples}));
+}
 Dataset items(std::uint64_t count = 9) { return MemoryDataset(coded_samples(count)); }
 std::vector<std::uint64_t> steps_of(Loader& loader, std::uint32_t epoch) {
   std::vector<std::uint64_t> steps;
@@ -228,7 +230,8 @@ TEST(Lifecycle, DestroyedAtAnyMomentWithinTheTimeOfTheItemsInFlight) {
     Clock::time_point begin;
     {
       const unsigned threads = std::array{1u, 2u, 8u}[random() % 3];
-      Loader loader(SlowItems{&gauge}, compose(crop(), SlowOp{&gauge}), {.batch_size = 1 + random() % 3, .threads = threads, .window = 1 + random() % 4});
+      Loader loader(SlowItems{&gauge}, compose(crop(), SlowOp{&gauge}),
+                    {.batch_size = 1 + random() % 3, .threads = threads, .window = 1 + random() % 4});
       const unsigned take = random() % 4;
       Batch held;
       for (unsigned i = 0; i < take; ++i)
@@ -255,18 +258,21 @@ TEST(Lifecycle, UserCodeThatDoesNotComeBackIsReportedAndLeftBehind) {
   inside = 0;
   bool reported = false;
   {
-    Loader loader(items(), compose(crop(), [](Sample& s, Rng&) {
-                    if (s.origin().index != 2) return;
-                    ++inside;
-                    while (!gate) std::this_thread::sleep_for(milliseconds(1));
-                    s.tensor("image").fill_(7);
-                    --inside;
-                  }),
-                  {.threads = 2, .help = false, .shutdown_timeout = milliseconds(50), .on_detach = [&](const ShutdownReport& r) {
-                     reported = true;
-                     EXPECT_FALSE(r.clean);
-                     EXPECT_GE(r.steps_left, 1u);
-                   }});
+    Loader loader(
+        items(),
+        compose(crop(),
+                [](Sample& s, Rng&) {
+                  if (s.origin().index != 2) return;
+                  ++inside;
+                  while (!gate) std::this_thread::sleep_for(milliseconds(1));
+                  s.tensor("image").fill_(7);
+                  --inside;
+                }),
+        {.threads = 2, .help = false, .shutdown_timeout = milliseconds(50), .on_detach = [&](const ShutdownReport& r) {
+           reported = true;
+           EXPECT_FALSE(r.clean);
+           EXPECT_GE(r.steps_left, 1u);
+         }});
     EXPECT_TRUE(loader.next());
     while (inside == 0) std::this_thread::sleep_for(milliseconds(1));
   }

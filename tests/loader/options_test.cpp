@@ -1,9 +1,9 @@
 // What a loader is told: bad options are errors at once that say what was expected; memory stays within its bounds.
 #include <gtest/gtest.h>
-#include <headrace/transform/rand_crop_by_pos_neg_label.hpp>
 
 #include <atomic>
 #include <climits>
+#include <headrace/transform/rand_crop_by_pos_neg_label.hpp>
 
 #include "support/deadline.hpp"
 #include "support/volumes.hpp"
@@ -23,7 +23,8 @@ std::string refusal(LoaderOptions options, const Dataset& data, const Pipeline& 
   }
   return "(none)";
 }
-void expect_refused(LoaderOptions options, std::string_view says, const Dataset& data = items(), const Pipeline& pipeline = crop()) {
+void expect_refused(LoaderOptions options, std::string_view says, const Dataset& data = items(),
+                    const Pipeline& pipeline = crop()) {
   const std::string text = refusal(std::move(options), data, pipeline);
   EXPECT_NE(text.find(says), std::string::npos) << text;
 }
@@ -42,11 +43,15 @@ TEST(Options, NonsenseIsRefusedAtOnce) {
   expect_refused({.memory_budget = 3 * step_bytes - 1}, "memory_budget");
   expect_refused({.threads = 2, .shutdown_timeout = std::chrono::milliseconds(-1)}, "shutdown_timeout");
   // What the pipeline cannot do with these items.
-  expect_refused({}, "label", items(), compose(RandCropByPosNegLabel({.keys = {"image"}, .label_key = "lable", .spatial_size = 8})));
+  expect_refused({}, "label", items(),
+                 compose(RandCropByPosNegLabel({.keys = {"image"}, .label_key = "lable", .spatial_size = 8})));
   const auto huge = std::int64_t{1} << 20;
-  expect_refused({}, "memory_budget", items(), compose(RandCropByPosNegLabel({.label_key = "label", .spatial_size = {1, 1 << 10, huge}, .num_samples = 16000})));
+  expect_refused(
+      {}, "memory_budget", items(),
+      compose(RandCropByPosNegLabel({.label_key = "label", .spatial_size = {1, 1 << 10, huge}, .num_samples = 16000})));
   expect_refused({.batch_size = 9}, "address space", items(),
-                 compose(RandCropByPosNegLabel({.label_key = "label", .spatial_size = {huge, huge, huge / 2}, .num_samples = 16000})));
+                 compose(RandCropByPosNegLabel(
+                     {.label_key = "label", .spatial_size = {huge, huge, huge / 2}, .num_samples = 16000})));
 }
 
 TEST(Options, ABatchLargerThanTheDatasetIsTheWholeDataset) {
@@ -173,7 +178,8 @@ TEST(Options, NestedCropsAreMadePartByPart) {
   const Pipeline nested = compose(RandCropByPosNegLabel({.label_key = "label", .spatial_size = 10, .num_samples = 3}),
                                   RandCropByPosNegLabel({.label_key = "label", .spatial_size = 5, .num_samples = 4}));
   const auto reference = digests(items(), nested, {.batch_size = 2, .threads = 0}, 2);
-  for (const unsigned threads : {1u, 8u}) EXPECT_EQ(digests(items(), nested, {.batch_size = 2, .threads = threads}, 2), reference);
+  for (const unsigned threads : {1u, 8u})
+    EXPECT_EQ(digests(items(), nested, {.batch_size = 2, .threads = threads}, 2), reference);
 }
 
 }  // namespace
