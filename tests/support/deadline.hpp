@@ -21,7 +21,8 @@ class Deadline {
     watch_ = std::thread([this, limit] {
       std::unique_lock lock(mutex_);
       if (over_.wait_for(lock, limit, [this] { return done_; })) return;
-      std::fprintf(stderr, "%s: still running after %lld s: it hangs\n", name_.c_str(), static_cast<long long>(limit.count()));
+      std::fprintf(stderr, "%s: still running after %lld s: it hangs\n", name_.c_str(),
+                   static_cast<long long>(limit.count()));
       std::abort();
     });
   }
