@@ -67,7 +67,7 @@ class LoaderJob::Place final : public OutputPlace {
   Place(LoaderJob& job, BatchSlot& slot, std::size_t sample)
       : job_(job), slot_(slot), sample_(sample), patch_(slot.patch_table[sample]) {}
 
-  // Pieces that an op kept, and then threw: this sample is not to suffer for it.
+  // Pieces that an op kept in an earlier step, where that was reported: this sample is not to suffer for it.
   void begin() {
     for (std::size_t f = 0; patch_.blocks && f < slot_.layout->places.size(); ++f)
       // relaxed: as in output()
@@ -176,7 +176,6 @@ class LoaderJob::Place final : public OutputPlace {
     for (std::size_t f = 0; f < places.size(); ++f)
       // relaxed: as in output()
       if (patch_.blocks[f].count.load(std::memory_order_relaxed) != 0) {
-        slot_.renew_pieces(sample_);  // so that the steps that come are not troubled
         throw std::logic_error("an op kept a tensor of field '" + places[f].spec.name +
                                "' after it returned: hidden state");
       }
