@@ -396,18 +396,44 @@ inline constexpr ErfEntry erf_table[89] = {
 // Coefficients of erf(x) = x + x * (c0 + c1 x^2 + c2 x^4 + ...): 2 / sqrt(pi) * (-1)^n / (n! (2n + 1)), less 1
 // for n = 0.
 inline constexpr double erf_series[14] = {
-    0x1.06eba8214db69p-3,  -0x1.812746b0379e7p-2,  0x1.ce2f21a042be2p-4,  -0x1.b82ce31288b51p-6,
-    0x1.565bcd0e6a53fp-8,  -0x1.c02db40040b86p-11, 0x1.f9a326f9b89b7p-14, -0x1.f4d25c3e0c2ebp-17,
-    0x1.b9e6c9dc651a3p-20, -0x1.5f742ec43e71ap-23, 0x1.fcc5720624c1cp-27, -0x1.51d7181c5d36dp-30,
-    0x1.9e6ad5e55a73p-34,  -0x1.d8453cb0c46eap-38,
+    0x1.06eba8214db69p-3,
+    -0x1.812746b0379e7p-2,
+    0x1.ce2f21a042be2p-4,
+    -0x1.b82ce31288b51p-6,
+    0x1.565bcd0e6a53fp-8,
+    -0x1.c02db40040b86p-11,
+    0x1.f9a326f9b89b7p-14,
+    -0x1.f4d25c3e0c2ebp-17,
+    0x1.b9e6c9dc651a3p-20,
+    -0x1.5f742ec43e71ap-23,
+    0x1.fcc5720624c1cp-27,
+    -0x1.51d7181c5d36dp-30,
+    0x1.9e6ad5e55a73p-34,
+    -0x1.d8453cb0c46eap-38,
 };
 
 // The first 1280 binary digits of 2 / pi after the point, 64 to a word, most significant first.
 inline constexpr std::uint64_t two_over_pi[20] = {
-    0xA2F9836E4E441529, 0xFC2757D1F534DDC0, 0xDB6295993C439041, 0xFE5163ABDEBBC561, 0xB7246E3A424DD2E0,
-    0x06492EEA09D1921C, 0xFE1DEB1CB129A73E, 0xE88235F52EBB4484, 0xE99C7026B45F7E41, 0x3991D639835339F4,
-    0x9C845F8BBDF9283B, 0x1FF897FFDE05980F, 0xEF2F118B5A0A6D1F, 0x6D367ECF27CB09B7, 0x4F463F669E5FEA2D,
-    0x7527BAC7EBE5F17B, 0x3D0739F78A5292EA, 0x6BFB5FB11F8D5D08, 0x56033046FC7B6BAB, 0xF0CFBC209AF4361D,
+    0xA2F9836E4E441529,
+    0xFC2757D1F534DDC0,
+    0xDB6295993C439041,
+    0xFE5163ABDEBBC561,
+    0xB7246E3A424DD2E0,
+    0x06492EEA09D1921C,
+    0xFE1DEB1CB129A73E,
+    0xE88235F52EBB4484,
+    0xE99C7026B45F7E41,
+    0x3991D639835339F4,
+    0x9C845F8BBDF9283B,
+    0x1FF897FFDE05980F,
+    0xEF2F118B5A0A6D1F,
+    0x6D367ECF27CB09B7,
+    0x4F463F669E5FEA2D,
+    0x7527BAC7EBE5F17B,
+    0x3D0739F78A5292EA,
+    0x6BFB5FB11F8D5D08,
+    0x56033046FC7B6BAB,
+    0xF0CFBC209AF4361D,
 };
 
 }  // namespace headrace::math::detail

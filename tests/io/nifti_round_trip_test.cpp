@@ -1,4 +1,6 @@
 // What is written is what is read: random shapes, types, values, affines, views; plain and gzip.
+#include <sys/stat.h>
+
 #include <cmath>
 #include <headrace/io/nifti_reader.hpp>
 #include <headrace/io/nifti_writer.hpp>
@@ -157,8 +159,11 @@ TEST(NiftiWriter, Refuses) {
   EXPECT_CONTAINS(io(folder / "no/such/a.nii"), "cannot be created: No such file");
   std::filesystem::create_directory(folder / "d.nii");
   EXPECT_CONTAINS(io(folder / "d.nii"), "not a regular file");
+  ASSERT_EQ(::mkfifo((folder / "pipe.nii").c_str(), 0600), 0);
+  EXPECT_CONTAINS(io(folder / "pipe.nii"), "not a regular file");
+  EXPECT_TRUE(std::filesystem::is_fifo(folder / "pipe.nii"));
   EXPECT_CONTAINS(io(""), "expected");
-  EXPECT_EQ(folder.files(), 1u);
+  EXPECT_EQ(folder.files(), 2u);
 }
 
 }  // namespace

@@ -31,8 +31,11 @@ unsigned process_threads() {
   return 0;
 }
 
-// Before oneTBB made any (a sanitizer may have threads of its own).
-const unsigned own_threads = process_threads();
+// Before oneTBB made any. (A sanitizer starts a thread of its own with the first thread of the program.)
+const unsigned own_threads = [] {
+  std::thread([] {}).join();
+  return process_threads();
+}();
 
 // What was written to file descriptor 2 while this lived.
 class StderrCapture {

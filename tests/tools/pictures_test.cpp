@@ -1,4 +1,6 @@
 // Contact sheets and made-up volumes.
+#include <sys/stat.h>
+
 #include <canvas.hpp>
 #include <contact_sheet.hpp>
 #include <headrace/io/error.hpp>
@@ -76,6 +78,19 @@ TEST(ContactSheet, UnusualPatches) {
                     write_contact_sheet(folder / "no/a.png", {{nan, {}, ""}});
                   }),
                   "cannot be created");
+}
+
+// A pipe stands for every device: were it replaced by a file, the real ones would be too.
+TEST(ContactSheet, ReplacesNoDevice) {
+  const Folder folder;
+  ASSERT_EQ(::mkfifo((folder / "pipe").c_str(), 0600), 0);
+  const Tensor image = Tensor::zeros(DType::f32, Shape{1, 3, 4, 5});
+  EXPECT_CONTAINS(message_of<IoError>([&] {
+                    write_contact_sheet(folder / "pipe", {{image, {}, ""}});
+                  }),
+                  "not a regular file");
+  EXPECT_TRUE(std::filesystem::is_fifo(folder / "pipe"));
+  EXPECT_EQ(folder.files(), 1u);
 }
 
 TEST(Phantom, IsAFunctionOfSeedAndItem) {
