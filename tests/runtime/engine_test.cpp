@@ -5,6 +5,7 @@
 
 #include <atomic>
 #include <chrono>
+#include <cstdio>
 #include <functional>
 #include <future>
 #include <memory>
@@ -271,6 +272,26 @@ TEST(Engine, A_sleeping_consumer_is_woken_to_help_when_parts_open) {
     EXPECT_GE(engine.stats().sleeps, 1u);
     EXPECT_EQ(engine.stats().rescues, 0u);
   }));
+}
+
+// Parts that sleep overlap whatever else the machine does: what stealing inside the only item in flight gives.
+TEST(Engine, Eight_parts_of_one_item_take_half_the_time_on_two_threads) {
+  const auto time = [](EngineOptions options) {
+    options.window = 1;
+    E engine(Job{.items = steps(4), .parts = [](std::uint64_t, unsigned) { return 8u; },
+                 .body = [](std::uint64_t, unsigned, unsigned, PartInfo) { std::this_thread::sleep_for(10ms); }}, options);
+    const auto begin = std::chrono::steady_clock::now();
+    while (engine.next()) {
+    }
+    return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+  };
+  const double one = time({.threads = 1, .help = false});
+  const double two = time({.threads = 2, .help = false});
+  const double helped = time({.threads = 1, .help = true});
+  std::printf("8 sleeping parts: one thread %.0f ms, two threads %.2fx, one worker and the consumer %.2fx\n", one * 1e3,
+              one / two, one / helped);
+  EXPECT_GE(one / two, 1.6);
+  EXPECT_GE(one / helped, 1.6);
 }
 
 TEST(Engine, Parts_of_one_item_run_on_two_workers) {
