@@ -27,7 +27,7 @@ Dataset cached() { return CacheDataset(MemoryDataset(samples()), deterministic_p
 LoaderOptions base() { return {.batch_size = 2, .shuffle = true, .seed = 5, .threads = 0}; }
 
 TEST(DigestMatrix, ThreadsWindowsHelpAndDelaysChangeNothing) {
-  const Deadline deadline(std::chrono::seconds(100));
+  const Deadline deadline;
   const Dataset data = cached();
   const auto reference = digests(data, random_part(), base(), epochs);
   ASSERT_NE(reference[0], reference[1]);

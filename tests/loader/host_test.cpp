@@ -107,7 +107,7 @@ TEST(Host, ALimitThatComesLaterStillDelivers) {
 }
 
 TEST(Host, InsideItsTasks) {
-  const Deadline deadline(std::chrono::seconds(100));
+  const Deadline deadline;
   std::atomic<int> right{0};
   const auto work = [&] {
     Loader loader(items(), pipeline(), options(2));
@@ -156,7 +156,7 @@ TEST(Host, InsideAnotherLoadersOp) {
 }
 
 TEST(Host, SeveralLoadersAtOnceOnSeveralThreads) {
-  const Deadline deadline(std::chrono::seconds(100));
+  const Deadline deadline;
   (void)reference();
   for (int round = 0; round < scaled(10); ++round) {
     std::vector<std::thread> trainers;

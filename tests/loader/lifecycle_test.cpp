@@ -222,7 +222,7 @@ TEST(Lifecycle, BatchesAndTensorsOutliveTheLoader) {
 }
 
 TEST(Lifecycle, DestroyedAtAnyMomentWithinTheTimeOfTheItemsInFlight) {
-  const Deadline deadline(std::chrono::seconds(120));
+  const Deadline deadline;
   Draws random;
   const int rounds = scaled(150);
   for (int round = 0; round < rounds; ++round) {

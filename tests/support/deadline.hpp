@@ -15,7 +15,7 @@ namespace headrace::test {
 
 class Deadline {
  public:
-  explicit Deadline(std::chrono::seconds limit = std::chrono::seconds(60)) {
+  explicit Deadline(std::chrono::seconds limit = std::chrono::seconds(240)) {
     const auto* info = ::testing::UnitTest::GetInstance()->current_test_info();
     name_ = info ? std::string(info->test_suite_name()) + "." + info->name() : "test";
     watch_ = std::thread([this, limit] {
