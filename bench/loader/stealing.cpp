@@ -86,7 +86,8 @@ int main(int argc, char** argv) {
                                       {"2 threads: two workers", 2, false, 1, 1},
                                       {"2 threads: one worker and a helping consumer", 1, true, 1, 1},
                                       {"1 thread, batch 2: one worker", 1, false, 2, 1},
-                                      {"2 threads, batch 2: two workers", 2, false, 2, 1}};
+                                      {"2 threads, batch 2: two workers", 2, false, 2, 1},
+                                      {"2 threads, batch 2: one worker and a helping consumer", 1, true, 2, 1}};
   hr::Digest reference[3];
   for (const Setting& s : settings) {
     const hr::Digest d = run_loader(dataset, pipeline, s, 1, true).digest;
