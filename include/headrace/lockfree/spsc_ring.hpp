@@ -1,0 +1,215 @@
+// SpscRing<T>: a bounded first-in first-out queue from one producer to one consumer, wait-free on both sides.
+//
+// What it is. Exactly `capacity` elements in exactly that many places. Elements are made in place (try_claim, publish)
+// and used in place (front, pop), so that a large element is never moved; try_push and try_pop are there for small ones.
+// For waiting, wrap it: Blocking<SpscRing<T>>.
+//
+// When not to use it. With a second producer or consumer, even "only sometimes": use MpmcRing.
+//
+// Invariants
+//   I1  tail_ counts publications, head_ counts pops; 0 <= tail_ - head_ <= capacity, modulo the width of the counters.
+//   I2  Count k lives in place k % capacity; each side keeps its own place, so that nothing jumps when counters wrap.
+//   I3  An element exists in a place exactly while its count is in [head_, tail_).
+//   I4  head_seen_ <= head_ and tail_seen_ <= tail_: an old value only makes a side look again.
+//
+// Algorithm: Lamport's ring with free-running counters; each side remembers the other's counter and reads it anew only
+// when the ring looks full (or empty), so that in a run of elements the two lines change hands once per run (MCRingBuffer;
+// rigtorp's queue).
+//
+// Progress: every operation is wait-free. A stalled consumer shows as `full` once `capacity` elements wait, a stalled
+// producer as "nothing"; nothing else.
+#pragma once
+#include <atomic>
+#include <concepts>
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+#include <memory>
+#include <optional>
+#include <stdexcept>
+#include <string>
+#include <type_traits>
+#include <utility>
+
+#include "headrace/lockfree/aligned_array.hpp"
+#include "headrace/lockfree/cache_line.hpp"
+#include "headrace/lockfree/element.hpp"
+
+namespace headrace {
+
+/// `IndexWord` is the width of the counters: 64 bits in earnest, 8 where a test wants to see them wrap.
+template <Element T, std::unsigned_integral IndexWord = std::uint64_t, template <class> class Atom = std::atomic>
+class SpscRing {
+ public:
+  using value_type = T;
+  /// A counter must tell an empty ring from a full one.
+  static constexpr std::size_t max_capacity = sizeof(IndexWord) < sizeof(std::size_t)
+                                                  ? static_cast<std::size_t>(std::numeric_limits<IndexWord>::max())
+                                                  : std::numeric_limits<std::size_t>::max() / 2;
+  /// A publication is a plain release store: blocking.hpp needs a read-modify-write after it.
+  static constexpr bool sequential = false;
+
+  /// A ring of exactly `capacity` elements. std::invalid_argument for 0 or more than max_capacity,
+  /// std::bad_array_new_length where so many elements do not fit the address space; both before memory is asked for.
+  explicit SpscRing(std::size_t capacity, IndexWord first_count = 0)
+      : capacity_(checked(capacity)),
+        cells_(capacity),
+        tail_(first_count),
+        head_seen_(first_count),
+        head_(first_count),
+        tail_seen_(first_count) {}
+  SpscRing(const SpscRing&) = delete;
+  SpscRing& operator=(const SpscRing&) = delete;
+  /// Destroys what is left. No thread may be inside.
+  ~SpscRing() {
+    while (front() != nullptr) pop();
+  }
+
+  // ---- Producer ------------------------------------------------------------------------------------------------
+
+  /// Memory for one element, not yet alive, or null when the ring is full. Construct there (std::construct_at), then
+  /// publish(). A claim that is not published costs nothing: the next one gives the same place. Progress: wait-free.
+  [[nodiscard]] T* try_claim() noexcept {
+    const IndexWord tail = tail_.load(std::memory_order_relaxed);  // relaxed: written by this thread
+    if (count(head_seen_, tail) == capacity_) {
+      // [A1] acquire, from [R2]: the consumer has left these places.
+      head_seen_ = head_.load(std::memory_order_acquire);
+      if (count(head_seen_, tail) == capacity_) return nullptr;
+    }
+    return &cells_[tail_place_].value;
+  }
+
+  /// Hands the element constructed in the claimed place to the consumer. Progress: wait-free.
+  void publish() noexcept {
+    tail_place_ = after(tail_place_);
+    // relaxed: written by this thread
+    const auto tail = static_cast<IndexWord>(tail_.load(std::memory_order_relaxed) + 1);
+    // [R1] release, to [A2], [A3]: the element is complete.
+    tail_.store(tail, std::memory_order_release);
+  }
+
+  /// Appends `value`; on any answer but `ok` it is untouched. Progress: wait-free.
+  PushResult try_push(T&& value) noexcept {
+    if (closed()) return PushResult::closed;
+    T* const place = try_claim();
+    if (place == nullptr) return PushResult::full;
+    std::construct_at(place, std::move(value));
+    publish();
+    return PushResult::ok;
+  }
+  /// Appends a copy, made in place; if it throws, nothing has changed. Progress: wait-free if the copy is.
+  PushResult try_push(const T& value) noexcept(std::is_nothrow_copy_constructible_v<T>) requires
+      std::copy_constructible<T> {
+    if (closed()) return PushResult::closed;
+    T* const place = try_claim();
+    if (place == nullptr) return PushResult::full;
+    std::construct_at(place, value);
+    publish();
+    return PushResult::ok;
+  }
+
+  /// From here on every push answers `closed`. Belongs to the producer: called by another thread while the producer is
+  /// inside a push, that one element may come after the end. May be called again. Progress: wait-free.
+  void close() noexcept {
+    // [R3] release, to [A4]: the last publication comes before the close.
+    closed_.store(true, std::memory_order_release);
+  }
+
+  // ---- Consumer ------------------------------------------------------------------------------------------------
+
+  /// The oldest element, in place until pop(), or null when there is none (not the end: see drained()).
+  /// Progress: wait-free.
+  [[nodiscard]] T* front() noexcept {
+    const IndexWord head = head_.load(std::memory_order_relaxed);  // relaxed: written by this thread
+    if (head == tail_seen_) {
+      // [A2] acquire, from [R1]: the elements up to there are complete.
+      tail_seen_ = tail_.load(std::memory_order_acquire);
+      if (head == tail_seen_) return nullptr;
+    }
+    return &cells_[head_place_].value;
+  }
+
+  /// Destroys the element that front() gave and frees its place. Progress: wait-free.
+  void pop() noexcept {
+    std::destroy_at(&cells_[head_place_].value);
+    head_place_ = after(head_place_);
+    // relaxed: written by this thread
+    const auto head = static_cast<IndexWord>(head_.load(std::memory_order_relaxed) + 1);
+    // [R2] release, to [A1], [A5]: the element is gone from its place.
+    head_.store(head, std::memory_order_release);
+  }
+
+  /// Takes the oldest element out, or nothing. Progress: wait-free.
+  [[nodiscard]] std::optional<T> try_pop() noexcept {
+    T* const place = front();
+    if (place == nullptr) return std::nullopt;
+    std::optional<T> value(std::move(*place));
+    pop();
+    return value;
+  }
+
+  /// Closed, and the last element has been popped: the end of the stream. Once true, true for ever. Progress: wait-free.
+  [[nodiscard]] bool drained() const noexcept { return closed() && empty(); }
+
+  // ---- Either side ---------------------------------------------------------------------------------------------
+
+  /// Progress: wait-free.
+  [[nodiscard]] bool closed() const noexcept {
+    // [A4] acquire, from [R3]: whoever sees the close then sees the last publication.
+    return closed_.load(std::memory_order_acquire);
+  }
+  /// Exact for the side whose next operation depends on it, a snapshot for others. Progress: wait-free.
+  [[nodiscard]] bool empty() const noexcept {
+    // relaxed: a consumer knows its own count; for others a snapshot.
+    const IndexWord head = head_.load(std::memory_order_relaxed);
+    // [A3] acquire, from [R1]: as [A2].
+    return tail_.load(std::memory_order_acquire) == head;
+  }
+  [[nodiscard]] bool full() const noexcept {
+    // relaxed: a producer knows its own count; for others a snapshot.
+    const IndexWord tail = tail_.load(std::memory_order_relaxed);
+    // [A5] acquire, from [R2]: as [A1].
+    return count(head_.load(std::memory_order_acquire), tail) == capacity_;
+  }
+  [[nodiscard]] std::size_t capacity() const noexcept { return capacity_; }
+
+ private:
+  union Cell {
+    Cell() noexcept {}
+    ~Cell() {}
+    T value;
+  };
+
+  static std::size_t checked(std::size_t capacity) {
+    if (capacity == 0 || capacity > max_capacity)
+      throw std::invalid_argument("SpscRing: capacity must be between 1 and " + std::to_string(max_capacity));
+    return capacity;
+  }
+  static std::size_t count(IndexWord head, IndexWord tail) noexcept {
+    return static_cast<std::size_t>(static_cast<IndexWord>(tail - head));
+  }
+  std::size_t after(std::size_t place) const noexcept { return place + 1 == capacity_ ? 0 : place + 1; }
+
+  // Layout
+  //   line 0   capacity_, cells_, closed_            read only until the close
+  //   line 1   tail_, head_seen_, tail_place_        written by the producer
+  //   line 2   head_, tail_seen_, head_place_        written by the consumer
+  alignas(cache_line) const std::size_t capacity_;
+  detail::AlignedArray<Cell> cells_;
+  Atom<bool> closed_{false};
+  alignas(cache_line) Atom<IndexWord> tail_;
+  IndexWord head_seen_;
+  std::size_t tail_place_ = 0;
+  alignas(cache_line) Atom<IndexWord> head_;
+  IndexWord tail_seen_;
+  std::size_t head_place_ = 0;
+};
+
+// Ordering table
+//   | pair         | publishes                        | who relies on it | why not weaker                              |
+//   | R1 -> A2, A3 | the element                      | the consumer     | relaxed: it could read half an element      |
+//   | R2 -> A1, A5 | that the element has left        | the producer     | relaxed: it could overwrite it while it is  |
+//   |              |                                  |                  | still being moved out                       |
+//   | R3 -> A4     | that all publications were before| the consumer     | relaxed: it could see the end too early     |
+
+}  // namespace headrace
