@@ -7,14 +7,17 @@
 // When not to use it. With a second producer or consumer, even "only sometimes": use MpmcRing.
 //
 // Invariants
-//   I1  tail_ counts publications, head_ counts pops; 0 <= tail_ - head_ <= capacity, modulo the width of the counters.
-//   I2  Count k lives in place k % capacity; each side keeps its own place, so that nothing jumps when counters wrap.
-//   I3  An element exists in a place exactly while its count is in [head_, tail_).
-//   I4  head_seen_ <= head_ and tail_seen_ <= tail_: an old value only makes a side look again.
+//   I1  tail_ and head_ are positions in [0, 2 * capacity): the publications (pops) so far, modulo 2 * capacity. Equal:
+//       empty. `capacity` apart: full. They wrap every second lap, so that no counter ever grows to the end of its type.
+//   I2  Position p lives in place p (first half) or p - capacity (second half): exactly `capacity` places.
+//   I3  An element exists in a place exactly while its position is in [head_, tail_).
+//   I4  full_at_ is a lap apart from some earlier value of head_, tail_seen_ an earlier value of tail_: an old value only
+//       makes a side look again.
 //
-// Algorithm: Lamport's ring with free-running counters; each side remembers the other's counter and reads it anew only
-// when the ring looks full (or empty), so that in a run of elements the two lines change hands once per run (MCRingBuffer;
-// rigtorp's queue).
+// Algorithm: Lamport's ring; each side remembers the other's position and reads it anew only when the ring looks full (or
+// empty), so that in a run of elements the two lines change hands once per run (MCRingBuffer; rigtorp's queue). Positions
+// modulo twice the capacity give the exact capacity without a slack place and with one store per operation besides the
+// element (a second one, for a place beside a free-running counter, cost 40 % of the throughput between two processors).
 //
 // Progress: every operation is wait-free. A stalled consumer shows as `full` once `capacity` elements wait, a stalled
 // producer as "nothing"; nothing else.
@@ -22,7 +25,6 @@
 #include <atomic>
 #include <concepts>
 #include <cstddef>
-#include <cstdint>
 #include <limits>
 #include <memory>
 #include <optional>
@@ -37,27 +39,17 @@
 
 namespace headrace {
 
-/// `IndexWord` is the width of the counters: 64 bits in earnest, 8 where a test wants to see them wrap.
-template <Element T, std::unsigned_integral IndexWord = std::uint64_t, template <class> class Atom = std::atomic>
+template <Element T, template <class> class Atom = std::atomic>
 class SpscRing {
  public:
   using value_type = T;
-  /// A counter must tell an empty ring from a full one.
-  static constexpr std::size_t max_capacity = sizeof(IndexWord) < sizeof(std::size_t)
-                                                  ? static_cast<std::size_t>(std::numeric_limits<IndexWord>::max())
-                                                  : std::numeric_limits<std::size_t>::max() / 2;
+  static constexpr std::size_t max_capacity = std::numeric_limits<std::size_t>::max() / 2;
   /// A publication is a plain release store: blocking.hpp needs a read-modify-write after it.
   static constexpr bool sequential = false;
 
   /// A ring of exactly `capacity` elements. std::invalid_argument for 0 or more than max_capacity,
   /// std::bad_array_new_length where so many elements do not fit the address space; both before memory is asked for.
-  explicit SpscRing(std::size_t capacity, IndexWord first_count = 0)
-      : capacity_(checked(capacity)),
-        cells_(capacity),
-        tail_(first_count),
-        head_seen_(first_count),
-        head_(first_count),
-        tail_seen_(first_count) {}
+  explicit SpscRing(std::size_t capacity) : capacity_(checked(capacity)), cells_(capacity), full_at_(capacity) {}
   SpscRing(const SpscRing&) = delete;
   SpscRing& operator=(const SpscRing&) = delete;
   /// Destroys what is left. No thread may be inside.
@@ -70,22 +62,20 @@ class SpscRing {
   /// Memory for one element, not yet alive, or null when the ring is full. Construct there (std::construct_at), then
   /// publish(). A claim that is not published costs nothing: the next one gives the same place. Progress: wait-free.
   [[nodiscard]] T* try_claim() noexcept {
-    const IndexWord tail = tail_.load(std::memory_order_relaxed);  // relaxed: written by this thread
-    if (count(head_seen_, tail) == capacity_) {
+    const std::size_t tail = tail_.load(std::memory_order_relaxed);  // relaxed: written by this thread
+    if (tail == full_at_) {
       // [A1] acquire, from [R2]: the consumer has left these places.
-      head_seen_ = head_.load(std::memory_order_acquire);
-      if (count(head_seen_, tail) == capacity_) return nullptr;
+      full_at_ = lap_apart(head_.load(std::memory_order_acquire));
+      if (tail == full_at_) return nullptr;
     }
-    return &cells_[tail_place_].value;
+    return &cells_[place(tail)].value;
   }
 
   /// Hands the element constructed in the claimed place to the consumer. Progress: wait-free.
   void publish() noexcept {
-    tail_place_ = after(tail_place_);
-    // relaxed: written by this thread
-    const auto tail = static_cast<IndexWord>(tail_.load(std::memory_order_relaxed) + 1);
+    const std::size_t tail = tail_.load(std::memory_order_relaxed);  // relaxed: written by this thread
     // [R1] release, to [A2], [A3]: the element is complete.
-    tail_.store(tail, std::memory_order_release);
+    tail_.store(next(tail), std::memory_order_release);
   }
 
   /// Appends `value`; on any answer but `ok` it is untouched. Progress: wait-free.
@@ -120,23 +110,21 @@ class SpscRing {
   /// The oldest element, in place until pop(), or null when there is none (not the end: see drained()).
   /// Progress: wait-free.
   [[nodiscard]] T* front() noexcept {
-    const IndexWord head = head_.load(std::memory_order_relaxed);  // relaxed: written by this thread
+    const std::size_t head = head_.load(std::memory_order_relaxed);  // relaxed: written by this thread
     if (head == tail_seen_) {
       // [A2] acquire, from [R1]: the elements up to there are complete.
       tail_seen_ = tail_.load(std::memory_order_acquire);
       if (head == tail_seen_) return nullptr;
     }
-    return &cells_[head_place_].value;
+    return &cells_[place(head)].value;
   }
 
   /// Destroys the element that front() gave and frees its place. Progress: wait-free.
   void pop() noexcept {
-    std::destroy_at(&cells_[head_place_].value);
-    head_place_ = after(head_place_);
-    // relaxed: written by this thread
-    const auto head = static_cast<IndexWord>(head_.load(std::memory_order_relaxed) + 1);
+    const std::size_t head = head_.load(std::memory_order_relaxed);  // relaxed: written by this thread
+    std::destroy_at(&cells_[place(head)].value);
     // [R2] release, to [A1], [A5]: the element is gone from its place.
-    head_.store(head, std::memory_order_release);
+    head_.store(next(head), std::memory_order_release);
   }
 
   /// Takes the oldest element out, or nothing. Progress: wait-free.
@@ -161,15 +149,15 @@ class SpscRing {
   /// Exact for the side whose next operation depends on it, a snapshot for others. Progress: wait-free.
   [[nodiscard]] bool empty() const noexcept {
     // relaxed: a consumer knows its own count; for others a snapshot.
-    const IndexWord head = head_.load(std::memory_order_relaxed);
+    const std::size_t head = head_.load(std::memory_order_relaxed);
     // [A3] acquire, from [R1]: as [A2].
     return tail_.load(std::memory_order_acquire) == head;
   }
   [[nodiscard]] bool full() const noexcept {
     // relaxed: a producer knows its own count; for others a snapshot.
-    const IndexWord tail = tail_.load(std::memory_order_relaxed);
+    const std::size_t tail = tail_.load(std::memory_order_relaxed);
     // [A5] acquire, from [R2]: as [A1].
-    return count(head_.load(std::memory_order_acquire), tail) == capacity_;
+    return head_.load(std::memory_order_acquire) == lap_apart(tail);
   }
   [[nodiscard]] std::size_t capacity() const noexcept { return capacity_; }
 
@@ -185,24 +173,27 @@ class SpscRing {
       throw std::invalid_argument("SpscRing: capacity must be between 1 and " + std::to_string(max_capacity));
     return capacity;
   }
-  static std::size_t count(IndexWord head, IndexWord tail) noexcept {
-    return static_cast<std::size_t>(static_cast<IndexWord>(tail - head));
+  std::size_t place(std::size_t position) const noexcept {
+    return position < capacity_ ? position : position - capacity_;
   }
-  std::size_t after(std::size_t place) const noexcept { return place + 1 == capacity_ ? 0 : place + 1; }
+  std::size_t lap_apart(std::size_t position) const noexcept {
+    return position < capacity_ ? position + capacity_ : position - capacity_;
+  }
+  std::size_t next(std::size_t position) const noexcept { return position + 1 == 2 * capacity_ ? 0 : position + 1; }
 
   // Layout
-  //   line 0   capacity_, cells_, closed_            read only until the close
-  //   line 1   tail_, head_seen_, tail_place_        written by the producer
-  //   line 2   head_, tail_seen_, head_place_        written by the consumer
+  //   line 0   capacity_, cells_, closed_   read only until the close
+  //   line 1   tail_       written by the producer, read by the consumer when the ring looks empty
+  //   line 2   full_at_    the producer's own
+  //   line 3   head_       written by the consumer, read by the producer when the ring looks full
+  //   line 4   tail_seen_  the consumer's own
   alignas(cache_line) const std::size_t capacity_;
   detail::AlignedArray<Cell> cells_;
   Atom<bool> closed_{false};
-  alignas(cache_line) Atom<IndexWord> tail_;
-  IndexWord head_seen_;
-  std::size_t tail_place_ = 0;
-  alignas(cache_line) Atom<IndexWord> head_;
-  IndexWord tail_seen_;
-  std::size_t head_place_ = 0;
+  alignas(cache_line) Atom<std::size_t> tail_{0};
+  alignas(cache_line) std::size_t full_at_;
+  alignas(cache_line) Atom<std::size_t> head_{0};
+  alignas(cache_line) std::size_t tail_seen_ = 0;
 };
 
 // Ordering table
