@@ -2,6 +2,7 @@
 
 #include <headrace/io/file.hpp>
 #include <headrace/runtime/engine.hpp>
+#include <headrace/runtime/float_mode.hpp>
 
 #include <algorithm>
 #include <atomic>
@@ -23,7 +24,7 @@ struct FillJob {
     std::uint64_t index = 0;
     std::optional<FillError> error;
   };
-  const CacheDataset& cache;
+  const CacheDataset cache;  // a handle of its own: a thread that outstays its welcome keeps what it uses
   std::uint64_t next = 0;
 
   unsigned bind(std::uint64_t, Slot& slot) noexcept {
@@ -37,10 +38,21 @@ struct FillJob {
     try {
       (void)cache(slot.index);
     } catch (const std::exception& e) {
-      slot.error = FillError{slot.index, cache.path_of(slot.index), e.what()};
+      slot.error = error(slot.index, e.what());
     } catch (...) {
-      slot.error = FillError{slot.index, cache.path_of(slot.index), "an exception that is not a std::exception"};
+      slot.error = error(slot.index, "an exception that is not a std::exception");
     }
+  }
+
+  FillError error(std::uint64_t index, const char* message) const noexcept {
+    FillError e{.index = index};
+    try {
+      e.message = message;
+      e.path = cache.path_of(index);
+    } catch (...) {
+      if (e.message.empty()) e.message = "out of memory";
+    }
+    return e;
   }
 };
 
@@ -84,12 +96,16 @@ const Entry* CacheDataset::State::get(std::uint64_t index, Sample& into) {
   }
   computed.fetch_add(1, std::memory_order_relaxed);  // relaxed: a statistic
   auto entry = std::make_unique<Entry>();
-  source.read(index, entry->sample);
-  pipeline.run_item(entry->sample, {});
-  entry->sample.freeze();
-  if (options.check_files)
-    for (const Field& f : entry->sample.fields())
-      if (f.path) entry->files.emplace_back(*f.path, stamp_of(*f.path));
+  {
+    const FloatMode mode;  // whoever asks first, the kept bits are the same
+    source.read(index, entry->sample);
+    // Stamped before the pipeline, which takes time and may drop a field.
+    if (options.check_files)
+      for (const Field& f : entry->sample.fields())
+        if (f.path) entry->files.emplace_back(*f.path, stamp_of(*f.path));
+    pipeline.run_item(entry->sample, {});
+    entry->sample.freeze();
+  }
 
   // Room is taken before the entry is put in place, so that the budget holds at every moment.
   const std::size_t need = entry->sample.bytes();

@@ -8,6 +8,7 @@ namespace {
 
 // What two items have in common: sizes that differ become unknown.
 SampleSpec common(const SampleSpec& a, const SampleSpec& b) {
+  if (a.fields.size() != b.fields.size()) throw std::invalid_argument("the items do not look alike: " + a.str() + " and " + b.str());
   SampleSpec out;
   for (FieldSpec f : a.fields) {
     const FieldSpec* g = b.find(f.name);

@@ -19,16 +19,42 @@ Sampler Sampler::sequential(std::uint64_t items) {
       "sequential");
 }
 
+void Sampler::reorder(std::uint32_t epoch, EpochOrder& order) const {
+  if (!turn_ || !turn_(epoch, order)) order = order_(epoch);
+}
+
+namespace {
+
+struct ShuffledOrder {
+  Permutation permutation;
+  SampledItem operator()(std::uint64_t position) const {
+    const std::uint64_t index = permutation(position);
+    return {index, index};
+  }
+};
+
+struct SubsetOrder {
+  std::shared_ptr<const std::vector<std::uint64_t>> list;
+  bool repeats;
+  EpochOrder positions;
+  SampledItem operator()(std::uint64_t position) const {
+    const std::uint64_t index = list->at(positions(position).index);
+    return {index, repeats ? position : index};
+  }
+};
+
+}  // namespace
+
 Sampler Sampler::shuffled(std::uint64_t items, std::uint64_t seed) {
-  return Sampler(
-      items,
-      [items, seed](std::uint32_t epoch) -> EpochOrder {
-        return [order = std::make_shared<const Permutation>(items, seed, epoch)](std::uint64_t position) {
-          const std::uint64_t index = (*order)(position);
-          return SampledItem{index, index};
-        };
-      },
-      "shuffled");
+  Sampler sampler(
+      items, [items, seed](std::uint32_t epoch) -> EpochOrder { return ShuffledOrder{Permutation(items, seed, epoch)}; }, "shuffled");
+  sampler.turn_ = [items, seed](std::uint32_t epoch, EpochOrder& order) {
+    auto* const shuffled = order.target<ShuffledOrder>();
+    if (!shuffled || shuffled->permutation.size() != items) return false;
+    shuffled->permutation.rekey(seed, epoch);
+    return true;
+  };
+  return sampler;
 }
 
 Sampler Sampler::subset(std::vector<std::uint64_t> indices, bool shuffle, std::uint64_t seed) {
@@ -39,15 +65,16 @@ Sampler Sampler::subset(std::vector<std::uint64_t> indices, bool shuffle, std::u
   for (std::uint64_t i : indices) describe += " " + std::to_string(i);
   const auto list = std::make_shared<const std::vector<std::uint64_t>>(std::move(indices));
   const Sampler positions = shuffle ? shuffled(list->size(), seed) : sequential(list->size());
-  return Sampler(
-      list->size(),
-      [list, positions, repeats](std::uint32_t epoch) -> EpochOrder {
-        return [list, repeats, order = positions.order(epoch)](std::uint64_t position) {
-          const std::uint64_t index = list->at(order(position).index);
-          return SampledItem{index, repeats ? position : index};
-        };
-      },
+  Sampler sampler(
+      list->size(), [list, positions, repeats](std::uint32_t epoch) -> EpochOrder { return SubsetOrder{list, repeats, positions.order(epoch)}; },
       std::move(describe));
+  sampler.turn_ = [list, positions](std::uint32_t epoch, EpochOrder& order) {
+    auto* const subset = order.target<SubsetOrder>();
+    if (!subset || subset->list != list) return false;
+    positions.reorder(epoch, subset->positions);
+    return true;
+  };
+  return sampler;
 }
 
 }  // namespace headrace

@@ -11,9 +11,15 @@
 namespace headrace {
 namespace {
 
-// Stored voxels are gathered up to this size, as many whole slices as fit, before they are transposed: enough slices to
-// write whole cache lines of the result, few enough to stay in the second-level cache.
-constexpr std::size_t slab_bytes = std::size_t{512} << 10;
+// Stored voxels are gathered into a slab before they are transposed: as many whole slices as fill a cache line of the
+// result, or more where slices are small; fewer where they would take more memory than this.
+constexpr std::size_t small_slab = std::size_t{1} << 20, largest_slab = std::size_t{8} << 20;
+
+std::size_t slices_of_slab(std::size_t slice_bytes, std::size_t element, std::size_t slices) {
+  const std::size_t line = detail::line_bytes / element;
+  const std::size_t wanted = std::max(line, small_slab / slice_bytes / line * line);
+  return std::clamp<std::size_t>(std::min(wanted, largest_slab / slice_bytes), 1, slices);
+}
 
 // The stream after the header, which a vox_offset of 0 makes part of the data.
 class VoxelStream {
@@ -105,9 +111,9 @@ void read_voxels(VoxelStream& stream, const NiftiHeader& h, const NiftiOptions& 
 
   const std::size_t row = n[0] * stored;
   const std::size_t slice = row * n[1];
-  const std::size_t slices_at_once = std::clamp<std::size_t>(slab_bytes / slice, 1, n[2]);
+  const std::size_t slices_at_once = slices_of_slab(slice, size_of(options.dtype), n[2]);
   // A slice that is larger than a slab is taken in bands of rows.
-  const std::size_t rows_at_once = slices_at_once > 1 ? n[1] : std::clamp<std::size_t>(slab_bytes / row, 1, n[1]);
+  const std::size_t rows_at_once = slices_at_once > 1 ? n[1] : std::clamp<std::size_t>(small_slab / row, 1, n[1]);
   std::vector<std::byte> buffer(row * rows_at_once * slices_at_once);
 
   std::uint64_t done = 0;  // voxels

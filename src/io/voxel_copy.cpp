@@ -16,7 +16,38 @@ namespace {
 // A tile of this many voxels along axis 0, and one cache line of the destination along axis 2, is converted in the first
 // level cache and then written line by line.
 constexpr std::size_t tile_rows = 32;
-constexpr std::size_t line_bytes = 64;
+
+template <class Word>
+struct VectorOf {
+  static constexpr std::size_t lanes = 16 / sizeof(Word);
+  using type [[gnu::vector_size(16)]] = Word;
+};
+
+// Lanes a0 b0 a1 b1 ... of the lower (or upper) halves.
+template <class Word, bool upper, std::size_t... lane>
+auto zip(typename VectorOf<Word>::type a, typename VectorOf<Word>::type b, std::index_sequence<lane...>) {
+  constexpr std::size_t lanes = sizeof...(lane);
+  return __builtin_shufflevector(a, b, static_cast<int>(lane / 2 + (upper ? lanes / 2 : 0) + (lane % 2 ? lanes : 0))...);
+}
+
+// A square of words, one vector a side: row s of `from` (rows `stride` apart) becomes column s of `to`. Zipping the first
+// half of the rows with the second is a rotation of the index bits (row, column) by one; log2(lanes) of them exchange both.
+template <class Word>
+void transpose_square(const Word* from, std::size_t stride, Word* to, std::size_t to_stride) {
+  using Vector = typename VectorOf<Word>::type;
+  constexpr std::size_t lanes = VectorOf<Word>::lanes;
+  constexpr std::make_index_sequence<lanes> all{};
+  Vector rows[lanes], zipped[lanes];
+  for (std::size_t s = 0; s < lanes; ++s) std::memcpy(&rows[s], from + s * stride, sizeof(Vector));
+  for (std::size_t width = 1; width < lanes; width *= 2) {
+    for (std::size_t s = 0; s < lanes / 2; ++s) {
+      zipped[2 * s] = zip<Word, false>(rows[s], rows[s + lanes / 2], all);
+      zipped[2 * s + 1] = zip<Word, true>(rows[s], rows[s + lanes / 2], all);
+    }
+    std::copy(zipped, zipped + lanes, rows);
+  }
+  for (std::size_t s = 0; s < lanes; ++s) std::memcpy(to + s * to_stride, &rows[s], sizeof(Vector));
+}
 
 template <class To>
 bool fits(double v) {
@@ -83,7 +114,7 @@ RowFunction row_function(const VoxelConversion& c) {
 template <std::size_t element>
 bool copy_slab(const VoxelConversion& c, const VoxelSlab& slab, const std::byte* from, std::byte* to) {
   using Word = typename word_of_size<element>::type;
-  constexpr std::size_t line = line_bytes / element;
+  constexpr std::size_t line = line_bytes / element, lanes = VectorOf<Word>::lanes;
   alignas(line_bytes) Word tile[line][tile_rows];
 
   const RowFunction convert = row_function(c);
@@ -101,13 +132,12 @@ bool copy_slab(const VoxelConversion& c, const VoxelSlab& slab, const std::byte*
           ok &= convert(c, row, reinterpret_cast<std::byte*>(tile[s]), count);
         }
         Word* place = volume + (i * n1 + slab.row + j) * n2 + slab.slice + k;
-        if (slices == line) {
-          for (std::size_t v = 0; v < count; ++v, place += n1 * n2)
-            for (std::size_t s = 0; s < line; ++s) place[s] = tile[s][v];
-        } else {
-          for (std::size_t v = 0; v < count; ++v, place += n1 * n2)
-            for (std::size_t s = 0; s < slices; ++s) place[s] = tile[s][v];
-        }
+        std::size_t v = 0;
+        if (slices == line)
+          for (; v + lanes <= count; v += lanes, place += lanes * n1 * n2)
+            for (std::size_t s = 0; s < line; s += lanes) transpose_square(&tile[s][v], tile_rows, place + s, n1 * n2);
+        for (; v < count; ++v, place += n1 * n2)
+          for (std::size_t s = 0; s < slices; ++s) place[s] = tile[s][v];
       }
   }
   return ok;

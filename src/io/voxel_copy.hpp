@@ -12,6 +12,9 @@
 
 namespace headrace::detail {
 
+// Slabs of a multiple of line_bytes / (element size) slices are written in whole cache lines.
+inline constexpr std::size_t line_bytes = 64;
+
 struct VoxelConversion {
   DType from = DType::u8;
   DType to = DType::f32;

@@ -2,17 +2,54 @@
 
 #include "batch_slot.hpp"
 
+#include <algorithm>
 #include <cstring>
 #include <stdexcept>
 
 namespace headrace {
 namespace detail {
 
+namespace {
+
+// The pieces of one sample's slab memory after the slot has gone, for handles that an op kept.
+struct Orphans {
+  Storage slab;
+  std::unique_ptr<StorageBlock[]> blocks;
+  std::atomic<std::size_t> left;
+
+  static void release(StorageBlock* block) noexcept {
+    auto* orphans = static_cast<Orphans*>(block->owner);
+    // acq_rel, with itself: whoever frees has seen the others finish
+    if (orphans->left.fetch_sub(1, std::memory_order_acq_rel) == 1) delete orphans;
+  }
+};
+
+}  // namespace
+
+BatchSlot::~BatchSlot() {
+  if (!patch_table || !slab) return;
+  const std::size_t pieces = layout->places.size();
+  for (std::size_t s = 0; s < patches; ++s) {
+    std::unique_ptr<StorageBlock[]>& blocks = patch_table[s].blocks;
+    // acquire, from the handle's drop: it is over
+    if (std::all_of(blocks.get(), blocks.get() + pieces, [](const StorageBlock& b) { return b.count.load(std::memory_order_acquire) == 0; }))
+      continue;
+    auto* orphans = new Orphans{slab, std::move(blocks), pieces};
+    StorageBlock* const first = orphans->blocks.get();
+    for (std::size_t f = 0; f < pieces; ++f) {
+      // A reference of our own, so that nobody calls release before it is the new one; dropping it may call it at once.
+      Storage own = Storage::adopt(first[f]);
+      first[f].owner = orphans;
+      first[f].release = &Orphans::release;
+    }
+  }
+}
+
 const ItemFailure* BatchSlot::first_failure() const noexcept {
   for (std::uint32_t i = 0; i < items; ++i) {
-    if (item_table[i].failure) return item_table[i].failure.get();
+    if (item_table[i].failed) return &item_table[i].failure;
     for (std::uint32_t k = 0; k < parts; ++k)
-      if (const auto& failure = patch_table[std::size_t{i} * parts + k].failure) return failure.get();
+      if (const SlotPatch& patch = patch_table[std::size_t{i} * parts + k]; patch.failed) return &patch.failure;
   }
   return nullptr;
 }
@@ -25,9 +62,10 @@ void prepare_slot(BatchSlot& slot, std::shared_ptr<const SlotLayout> layout, std
   slot.item_table = std::make_unique<SlotItem[]>(batch_size);
   const std::size_t samples = std::size_t{batch_size} * parts;
   slot.patch_table = std::make_unique<SlotPatch[]>(samples);
-  if (l.collated && l.bytes > 0) {
-    slot.slab = Storage::allocate(l.bytes);
-    std::memset(slot.slab.data(), 0, l.bytes);  // every page is touched now, none in the middle of an epoch
+  slot.patches = samples;
+  if (l.collated && !l.places.empty()) {
+    slot.slab = Storage::allocate(std::max<std::size_t>(l.bytes, 64));
+    std::memset(slot.slab.data(), 0, slot.slab.bytes());  // every page is touched now, none in the middle of an epoch
   }
   for (std::size_t s = 0; s < samples; ++s) {
     SlotPatch& patch = slot.patch_table[s];

@@ -19,7 +19,8 @@ struct SlotItem {
   std::uint64_t index = 0;
   std::uint64_t stream_item = 0;
   Sample sample;
-  std::unique_ptr<ItemFailure> failure;
+  bool failed = false;
+  ItemFailure failure{};  // held in place: reporting that memory ran out must need none
   std::atomic<std::uint32_t> parts_left{0};  // the last part lets go of the item's volumes
 };
 
@@ -27,12 +28,17 @@ struct SlotItem {
 struct SlotPatch {
   Sample sample;                           // numbers, texts, affines, paths; tensors are in the slab (or here, for lists)
   std::unique_ptr<StorageBlock[]> blocks;  // per place: the sample's piece of the slab, while ops write to it
-  std::unique_ptr<ItemFailure> failure;
+  bool failed = false;
+  ItemFailure failure{};
   std::vector<PlanBox> plans;  // per op, when kept
 };
 
 struct BatchSlot {
-  virtual ~BatchSlot() = default;
+  BatchSlot() = default;
+  BatchSlot(const BatchSlot&) = delete;
+  BatchSlot& operator=(const BatchSlot&) = delete;
+  // Pieces of the slab that an op kept (a fault, reported in the item's place) stay valid until it lets go of them.
+  virtual ~BatchSlot();
   // Gives the slot back to the engine; called once when the trainer's last handle has gone.
   virtual void give_back() noexcept = 0;
 
@@ -44,6 +50,7 @@ struct BatchSlot {
   Storage slab;
   std::unique_ptr<SlotItem[]> item_table;
   std::unique_ptr<SlotPatch[]> patch_table;
+  std::size_t patches = 0;  // in patch_table
 
   // The trainer's lease: counted by the batch and the tensors taken from it.
   StorageBlock lease;

@@ -15,8 +15,9 @@ std::size_t physical_memory() {
   return pages > 0 && size > 0 ? static_cast<std::size_t>(pages) * static_cast<std::size_t>(size) : std::size_t{1} << 32;
 }
 
-void check(const LoaderOptions& o, std::uint64_t items) {
-  if (items == 0) throw std::invalid_argument("the dataset has no items");
+void check(const LoaderOptions& o, std::uint64_t dataset_items, std::uint64_t items) {
+  if (dataset_items == 0) throw std::invalid_argument("the dataset has no items");
+  if (items == 0) throw std::invalid_argument("the sampler has no items");
   if (o.batch_size == 0) throw std::invalid_argument("batch_size is 0: expected at least 1");
   if (o.drop_last && o.batch_size > items)
     throw std::invalid_argument("with drop_last a batch_size of " + std::to_string(o.batch_size) + " leaves nothing of " + std::to_string(items) + " items");
@@ -34,7 +35,7 @@ unsigned choose_window(const LoaderOptions& o, std::size_t slot_bytes, std::uint
   const std::uint64_t slots = budget / slot_bytes;
   if (slots < std::uint64_t{o.hold} + 1)
     throw std::invalid_argument("memory_budget allows " + std::to_string(slots) + " steps of " + std::to_string(slot_bytes) + " bytes, but hold = " +
-                                std::to_string(o.hold) + " batches and one step in the making are needed: " + std::to_string(slot_bytes * (o.hold + 1)) +
+                                std::to_string(o.hold) + " batches and one step in the making are needed: " + std::to_string(slot_bytes * (std::uint64_t{o.hold} + 1)) +
                                 " bytes at least (of " + std::to_string(budget) + ")");
   return static_cast<unsigned>(std::min<std::uint64_t>(window, slots - o.hold));
 }
@@ -63,7 +64,7 @@ struct Loader::State {
     return static_cast<std::uint32_t>((std::min(options.threads, 255u) + 1) * (layout->places.size() + 1));
   }
 
-  bool at_end() const noexcept { return step == job->steps_per_epoch(); }
+  bool at_end() const noexcept { return abandoned || step == job->steps_per_epoch(); }
 
   // Hands a delivered slot to the trainer, or throws its first error.
   Batch deliver(detail::LoaderEngine::Lease lease) {
@@ -86,13 +87,16 @@ struct Loader::State {
   std::uint64_t epoch = 0;
   std::uint64_t step = 0;
   bool iterating = false;
+  bool abandoned = false;  // a loop left the current epoch early: nothing is in flight until another is asked for
 };
 
 Loader::Loader(Dataset dataset, Pipeline pipeline, LoaderOptions options) {
   Sampler sampler = options.sampler ? *options.sampler
                     : options.shuffle ? Sampler::shuffled(dataset.size(), options.seed)
                                       : Sampler::sequential(dataset.size());
-  check(options, sampler.size());
+  check(options, dataset.size(), sampler.size());
+  // A step is never larger than the epoch: no memory is asked for what cannot come.
+  options.batch_size = static_cast<std::uint32_t>(std::min<std::uint64_t>(options.batch_size, sampler.size()));
   state_ = std::make_unique<State>(std::move(dataset), std::move(pipeline), options, std::move(sampler));
 }
 
@@ -124,14 +128,15 @@ Loader::Epoch Loader::epoch(std::uint32_t e) {
   if (s.iterating) throw std::logic_error("a loader iterates one epoch at a time: the range of epoch " + std::to_string(s.epoch) + " is still alive");
   if (e >= s.job->epoch_end())
     throw std::out_of_range("epoch " + std::to_string(e) + " was asked for, but the loader ends before epoch " + std::to_string(s.job->epoch_end()));
-  const bool here = e == s.epoch && s.step == 0;
-  const bool follows = e == s.epoch + 1 && s.at_end();
+  const bool here = e == s.epoch && s.step == 0 && !s.abandoned;
+  const bool follows = e == s.epoch + 1 && s.at_end() && !s.abandoned;
   if (here || follows)
     s.engine.start();
   else
     s.engine.restart([e](detail::LoaderJob& job) { job.seek(e, 0); });
   s.epoch = e;
   s.step = 0;
+  s.abandoned = false;
   s.iterating = true;
   return Epoch(*this);
 }
@@ -156,13 +161,19 @@ LoaderStats Loader::stats() const {
   return stats;
 }
 
-Loader::Epoch::Epoch(Epoch&& o) noexcept : loader_(std::exchange(o.loader_, nullptr)), current_(std::move(o.current_)) {}
+Loader::Epoch::Epoch(Epoch&& o) noexcept : loader_(std::exchange(o.loader_, nullptr)), current_(std::move(o.current_)), begun_(o.begun_) {}
 
 Loader::Epoch::~Epoch() {
-  if (loader_) loader_->state_->iterating = false;
+  if (!loader_) return;
+  State& s = *loader_->state_;
+  s.iterating = false;
+  if (!begun_ || s.at_end()) return;
+  s.engine.cancel();
+  s.abandoned = true;
 }
 
 void Loader::Epoch::advance() {
+  begun_ = true;
   current_.reset();
   current_ = loader_->next();
 }

@@ -4,6 +4,7 @@
 
 #include <headrace/io/error.hpp>
 #include <headrace/loader/batch.hpp>
+#include <headrace/runtime/float_mode.hpp>
 
 #include <algorithm>
 #include <stdexcept>
@@ -24,6 +25,38 @@ class KeepPlans final : public PipelineObserver {
  private:
   std::vector<PlanBox>& plans_;
 };
+
+// Where memory has run out, a text that needs none.
+void assign(std::string& to, std::string_view text) noexcept {
+  try {
+    to.assign(text);
+  } catch (...) {
+    to.assign("out of memory");
+  }
+}
+
+// Runs f; false when it threw, and then `failure` is `about` and what happened. The call that reports must not fail itself.
+template <class F>
+bool guarded(ItemFailure& failure, ItemFailure about, F&& f) noexcept {
+  try {
+    f();
+    return true;
+  } catch (const TransformError& e) {
+    about.stage = Stage::transform;
+    about.op = e.op();
+    assign(about.op_name, e.op_name());
+    assign(about.cause, e.cause());
+  } catch (const IoError& e) {
+    assign(about.path, e.path());
+    assign(about.cause, e.what());
+  } catch (const std::exception& e) {
+    assign(about.cause, e.what());
+  } catch (...) {
+    assign(about.cause, "an exception that is not a std::exception");
+  }
+  failure = std::move(about);
+  return false;
+}
 
 }  // namespace
 
@@ -58,14 +91,7 @@ class LoaderJob::Place final : public OutputPlace {
       if (!layout.spec.find(f.name) && !std::holds_alternative<std::shared_ptr<const VoxelSet>>(f.value))
         throw std::invalid_argument("field '" + f.name.str() + "' is not in the pipeline's specification (" + layout.spec.str() +
                                     "): give the op that makes it an infer()");
-    for (const FieldSpec& spec : layout.spec.fields) {
-      const Field& field = sample.field(spec.name);
-      if (spec.kind != FieldKind::tensor) continue;
-      const Tensor& t = field.tensor();
-      if (!matches(t, spec))
-        throw std::invalid_argument("field '" + spec.name + "' is " + std::string(name_of(t.dtype())) + " " + t.shape().str() +
-                                    ", but its place in the batch is " + spec.str());
-    }
+    for (const FieldSpec& spec : layout.spec.fields) check(sample.field(spec.name), spec);
     if (!layout.collated) {
       for (const SlotLayout::Place& p : layout.places) {
         const Tensor& t = sample.get(p.spec.name);
@@ -73,7 +99,7 @@ class LoaderJob::Place final : public OutputPlace {
         sample.set(p.spec.name, t.contiguous());
       }
     } else {
-      for (std::size_t f = 0; f < layout.places.size(); ++f) put(sample, f);
+      bring_in(sample);
     }
     job_.counters_.slot_bytes.fetch_add(slot_bytes_, std::memory_order_relaxed);        // relaxed: statistics
     job_.counters_.scratch_bytes.fetch_add(scratch_bytes_, std::memory_order_relaxed);  // relaxed: statistics
@@ -81,11 +107,19 @@ class LoaderJob::Place final : public OutputPlace {
   }
 
  private:
-  static bool matches(const Tensor& t, const FieldSpec& spec) {
-    if (!t.defined() || t.dtype() != spec.dtype || t.rank() != spec.shape.rank()) return false;
-    for (int d = 0; d < t.rank(); ++d)
-      if (spec.shape[d] != unknown && spec.shape[d] != t.shape()[d]) return false;
-    return true;
+  static void check(const Field& field, const FieldSpec& spec) {
+    constexpr std::string_view kinds[] = {"a tensor", "a number", "an integer", "text", "a voxel set"};
+    const bool integer_for_real = spec.kind == FieldKind::real && std::holds_alternative<std::int64_t>(field.value);
+    if (field.value.index() != static_cast<std::size_t>(spec.kind) && !integer_for_real)
+      throw std::invalid_argument("field '" + spec.name + "' is " + std::string(kinds[field.value.index()]) + ", but its place in the batch is for " +
+                                  std::string(kinds[static_cast<std::size_t>(spec.kind)]));
+    if (spec.kind != FieldKind::tensor) return;
+    const Tensor& t = field.tensor();
+    bool matches = t.defined() && t.dtype() == spec.dtype && t.rank() == spec.shape.rank();
+    for (int d = 0; matches && d < t.rank(); ++d) matches = spec.shape[d] == unknown || spec.shape[d] == t.shape()[d];
+    if (!matches)
+      throw std::invalid_argument("field '" + spec.name + "' is " + (t.defined() ? std::string(name_of(t.dtype())) + " " + t.shape().str() : "undefined") +
+                                  ", but its place in the batch is " + spec.str());
   }
 
   Tensor counted_scratch(DType dtype, const Shape& shape, bool pooled) {
@@ -94,30 +128,43 @@ class LoaderJob::Place final : public OutputPlace {
     return t;
   }
 
-  void put(Sample& sample, std::size_t f) {
-    const SlotLayout::Place& place = slot_.layout->places[f];
-    StorageBlock& block = patch_.blocks[f];
-    {
-      const Tensor& t = sample.get(place.spec.name);
-      const bool there = t.storage().block() == &block && t.is_contiguous() && t.raw() == block.data;
-      if (!there) {
-        // Written through the slab's own handle: the piece may be where the source lies (an op flipped it in place).
-        Tensor to(slot_.slab, place.spec.dtype, place.spec.shape,
-                  static_cast<std::int64_t>(static_cast<std::size_t>(block.data - slot_.slab.data()) / size_of(place.spec.dtype)));
-        if (to.overlaps(t)) {
-          Tensor aside = counted_scratch(t.dtype(), t.shape(), true);
-          aside.copy_from(t);
-          to.copy_from(aside);
-        } else {
-          to.copy_from(t);
-        }
-        slot_bytes_ += place.bytes;
-      }
+  // The piece of the slab that a tensor lies in, or places.size().
+  std::size_t piece_of(const Tensor& t) const noexcept {
+    const std::size_t pieces = slot_.layout->places.size();
+    for (std::size_t f = 0; f < pieces; ++f)
+      if (t.storage().block() == &patch_.blocks[f]) return f;
+    return pieces;
+  }
+  // Is the field just where and as it is delivered?
+  bool there(const Sample& sample, std::size_t f) const {
+    const Tensor& t = sample.get(slot_.layout->places[f].spec.name);
+    return t.storage().block() == &patch_.blocks[f] && t.is_contiguous() && t.raw() == patch_.blocks[f].data;
+  }
+
+  void bring_in(Sample& sample) {
+    const std::vector<SlotLayout::Place>& places = slot_.layout->places;
+    // First aside with what lies in a piece that is about to be overwritten: a view of its own, or another field's.
+    for (std::size_t f = 0; f < places.size(); ++f) {
+      const std::string& name = places[f].spec.name;
+      const std::size_t piece = piece_of(sample.get(name));
+      if (piece == places.size() || there(sample, piece)) continue;
+      Tensor aside = counted_scratch(places[f].spec.dtype, places[f].spec.shape, true);
+      aside.copy_from(sample.get(name));
+      sample.set(name, std::move(aside));
     }
-    sample.set(place.spec.name, Tensor());
-    // relaxed: as in output()
-    if (block.count.load(std::memory_order_relaxed) != 0)
-      throw std::logic_error("an op kept a tensor of field '" + place.spec.name + "' after it returned: hidden state");
+    for (std::size_t f = 0; f < places.size(); ++f) {
+      if (there(sample, f)) continue;
+      // Written through the slab's own handle, whoever else holds the piece.
+      Tensor to(slot_.slab, places[f].spec.dtype, places[f].spec.shape,
+                static_cast<std::int64_t>(static_cast<std::size_t>(patch_.blocks[f].data - slot_.slab.data()) / size_of(places[f].spec.dtype)));
+      to.copy_from(sample.get(places[f].spec.name));
+      slot_bytes_ += places[f].bytes;
+    }
+    for (const SlotLayout::Place& place : places) sample.set(place.spec.name, Tensor());
+    for (std::size_t f = 0; f < places.size(); ++f)
+      // relaxed: as in output()
+      if (patch_.blocks[f].count.load(std::memory_order_relaxed) != 0)
+        throw std::logic_error("an op kept a tensor of field '" + places[f].spec.name + "' after it returned: hidden state");
   }
 
   LoaderJob& job_;
@@ -131,6 +178,7 @@ class LoaderJob::Place final : public OutputPlace {
 LoaderJob::LoaderJob(Dataset dataset, Pipeline pipeline, Sampler sampler, const LoaderOptions& options, std::shared_ptr<const SlotLayout> layout,
                      std::shared_ptr<ScratchPool> scratch)
     : dataset_(std::move(dataset)),
+      items_(dataset_.size()),
       pipeline_(std::move(pipeline)),
       sampler_(std::move(sampler)),
       seed_(options.seed),
@@ -147,17 +195,27 @@ LoaderJob::Slot LoaderJob::make_slot(unsigned) {
   return slot;
 }
 
+void LoaderJob::name_path(ItemFailure& failure, const Sample& sample) const noexcept {
+  try {
+    if (failure.path.empty()) failure.path = sample.first_path();
+    if (failure.path.empty()) failure.path = dataset_.path_of(failure.index);
+  } catch (...) {
+    // A data set whose path_of() fails as well: the error goes without a path.
+  }
+}
+
 void LoaderJob::seek(std::uint64_t epoch, std::uint64_t step) {
-  if (epoch != epoch_) order_.reset();
+  if (epoch != epoch_) ordered_ = false;
   epoch_ = epoch;
   step_ = step;
 }
 
 unsigned LoaderJob::bind(std::uint64_t, Slot& slot) noexcept {
+  const FloatMode mode;  // a sampler's arithmetic too
   if (step_ == steps_per_epoch_) {
     ++epoch_;
     step_ = 0;
-    order_.reset();
+    ordered_ = false;
   }
   if (epoch_ >= epoch_end_ || steps_per_epoch_ == 0) return 0;
   BatchSlot& s = *slot;
@@ -166,22 +224,22 @@ unsigned LoaderJob::bind(std::uint64_t, Slot& slot) noexcept {
   const std::uint64_t first = step_ * batch_size_;
   s.items = static_cast<std::uint32_t>(std::min<std::uint64_t>(batch_size_, sampler_.size() - first));
   for (std::size_t i = 0; i < s.samples(); ++i) {
-    s.patch_table[i].failure.reset();
-    s.patch_table[i].sample.release_values();
+    s.patch_table[i].failed = false;
+    s.patch_table[i].sample.clear();
   }
   for (std::uint32_t i = 0; i < s.items; ++i) {
     SlotItem& item = s.item_table[i];
-    item.failure.reset();
-    item.sample.release_values();  // what a cancelled step may have left
+    item.sample.clear();  // what a cancelled step may have left
     item.position = first + i;
-    try {
-      if (!order_) order_ = sampler_.order(static_cast<std::uint32_t>(epoch_));
-      const SampledItem chosen = (*order_)(item.position);
+    item.failed = !guarded(item.failure, {.epoch = epoch_, .position = item.position}, [&] {
+      if (!ordered_) sampler_.reorder(static_cast<std::uint32_t>(epoch_), order_);
+      ordered_ = true;
+      const SampledItem chosen = order_(item.position);
+      if (chosen.index >= items_)
+        throw std::out_of_range("the sampler chose item " + std::to_string(chosen.index) + " of a dataset of " + std::to_string(items_));
       item.index = chosen.index;
       item.stream_item = chosen.stream_item;
-    } catch (const std::exception& e) {
-      item.failure = std::make_unique<ItemFailure>(ItemFailure{.epoch = epoch_, .position = item.position, .cause = std::string("sampler: ") + e.what()});
-    }
+    });
   }
   ++step_;
   return s.items;
@@ -190,44 +248,27 @@ unsigned LoaderJob::bind(std::uint64_t, Slot& slot) noexcept {
 unsigned LoaderJob::open(std::uint64_t, unsigned i, Slot& slot) noexcept {
   BatchSlot& s = *slot;
   SlotItem& item = s.item_table[i];
-  if (item.failure) return 0;
-  ItemFailure failure{.epoch = s.epoch, .position = item.position, .index = item.index};
-  try {
+  if (item.failed) return 0;
+  item.failed = !guarded(item.failure, {.epoch = s.epoch, .position = item.position, .index = item.index}, [&] {
     dataset_.read(item.index, item.sample);
     item.sample.set_origin({.epoch = s.epoch, .position = item.position, .index = item.index});
-    if (pipeline_.one_to_many()) {
-      const Pipeline::Address address{.seed = seed_, .epoch = static_cast<std::uint32_t>(s.epoch), .item = item.stream_item};
-      if (keep_plans_) {
-        KeepPlans keep(s.patch_table[std::size_t{i} * s.parts].plans);
-        pipeline_.run_item(item.sample, address, &keep);
-        for (std::uint32_t k = 1; k < s.parts; ++k)
-          std::copy_n(s.patch_table[std::size_t{i} * s.parts].plans.begin(), pipeline_.item_ops(),
-                      s.patch_table[std::size_t{i} * s.parts + k].plans.begin());
-      } else {
-        pipeline_.run_item(item.sample, address);
-      }
-    }
-    // relaxed: the engine hands the item on to the threads that run its parts
-    item.parts_left.store(s.parts, std::memory_order_relaxed);
-    return s.parts;
-  } catch (const TransformError& e) {
-    failure.stage = Stage::transform;
-    failure.op = e.op();
-    failure.op_name = e.op_name();
-    failure.cause = e.cause();
-    failure.path = item.sample.first_path();
-  } catch (const IoError& e) {
-    failure.path = e.path();
-    failure.cause = e.what();
-  } catch (const std::exception& e) {
-    failure.cause = e.what();
-  } catch (...) {
-    failure.cause = "an exception that is not a std::exception";
+    if (!pipeline_.one_to_many()) return;
+    const Pipeline::Address address{.seed = seed_, .epoch = static_cast<std::uint32_t>(s.epoch), .item = item.stream_item};
+    if (!keep_plans_) return pipeline_.run_item(item.sample, address);
+    std::vector<PlanBox>& plans = s.patch_table[std::size_t{i} * s.parts].plans;
+    KeepPlans keep(plans);
+    pipeline_.run_item(item.sample, address, &keep);
+    for (std::uint32_t k = 1; k < s.parts; ++k)
+      std::copy_n(plans.begin(), pipeline_.item_ops(), s.patch_table[std::size_t{i} * s.parts + k].plans.begin());
+  });
+  if (item.failed) {
+    name_path(item.failure, item.sample);
+    item.sample.clear();
+    return 0;
   }
-  if (failure.path.empty()) failure.path = dataset_.path_of(item.index);
-  item.failure = std::make_unique<ItemFailure>(std::move(failure));
-  item.sample.release_values();
-  return 0;
+  // relaxed: the engine hands the item on to the threads that run its parts
+  item.parts_left.store(s.parts, std::memory_order_relaxed);
+  return s.parts;
 }
 
 void LoaderJob::part(std::uint64_t, unsigned i, unsigned k, Slot& slot, PartInfo) noexcept {
@@ -235,11 +276,10 @@ void LoaderJob::part(std::uint64_t, unsigned i, unsigned k, Slot& slot, PartInfo
   SlotItem& item = s.item_table[i];
   const std::size_t index = std::size_t{i} * s.parts + k;
   SlotPatch& patch = s.patch_table[index];
-  ItemFailure failure{.epoch = s.epoch, .position = item.position, .index = item.index, .stage = Stage::write, .patch = k};
-  bool failed = true;
+  const std::uint32_t number = pipeline_.one_to_many() ? k : item_patch;
   {
     Place place(*this, s, index);
-    try {
+    patch.failed = !guarded(patch.failure, {.epoch = s.epoch, .position = item.position, .index = item.index, .stage = Stage::write, .patch = number}, [&] {
       patch.sample = item.sample;
       patch.sample.set_origin({.epoch = s.epoch, .position = item.position, .index = item.index, .patch = k});
       patch.sample.set_output_place(&place);
@@ -253,27 +293,15 @@ void LoaderJob::part(std::uint64_t, unsigned i, unsigned k, Slot& slot, PartInfo
         pipeline_.run_item(patch.sample, address, observer);
       place.before_op(pipeline_.size());
       place.finish(patch.sample);
-      failed = false;
-    } catch (const TransformError& e) {
-      failure.stage = Stage::transform;
-      failure.op = e.op();
-      failure.op_name = e.op_name();
-      failure.cause = e.cause();
-    } catch (const std::exception& e) {
-      failure.cause = e.what();
-    } catch (...) {
-      failure.cause = "an exception that is not a std::exception";
-    }
+    });
     patch.sample.set_output_place(nullptr);
   }
-  if (failed) {
-    failure.path = item.sample.first_path();
-    if (failure.path.empty()) failure.path = dataset_.path_of(item.index);
-    patch.failure = std::make_unique<ItemFailure>(std::move(failure));
-    patch.sample.release_values();
+  if (patch.failed) {
+    name_path(patch.failure, item.sample);
+    patch.sample.clear();
   }
   // acq_rel, with itself: the last part sees that the others have copied their handles before it drops the item's
-  if (item.parts_left.fetch_sub(1, std::memory_order_acq_rel) == 1) item.sample.release_values();
+  if (item.parts_left.fetch_sub(1, std::memory_order_acq_rel) == 1) item.sample.clear();
 }
 
 }  // namespace headrace::detail

@@ -47,7 +47,11 @@ class LoaderJob {
  private:
   class Place;
 
+  // What an error should name as the file concerned, where the error does not say.
+  void name_path(ItemFailure& failure, const Sample& sample) const noexcept;
+
   const Dataset dataset_;
+  const std::uint64_t items_;
   const Pipeline pipeline_;
   const Sampler sampler_;
   const std::uint64_t seed_;
@@ -62,7 +66,8 @@ class LoaderJob {
   // The next step to bind.
   std::uint64_t epoch_ = 0;
   std::uint64_t step_ = 0;
-  std::optional<EpochOrder> order_;  // of epoch_
+  EpochOrder order_;      // of epoch_ when ordered_; before, its memory is used again
+  bool ordered_ = false;
 };
 
 }  // namespace headrace::detail

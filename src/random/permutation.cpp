@@ -85,18 +85,27 @@ Permutation::Permutation(std::uint64_t n, PhiloxBlock key, PermutationKind kind)
   }
   if (n == 0) return;
   if (n < table_limit && kind == PermutationKind::Automatic) {
-    auto table = std::make_shared<Table>();
-    table->value.resize(n);
-    table->position.resize(n);
-    for (std::uint64_t i = 0; i < n; ++i) table->value[i] = static_cast<std::uint16_t>(i);
+    table_ = std::make_shared<Table>();
+  } else {
+    rows_ = root_up(n);
+    columns_ = static_cast<std::uint32_t>((n + rows_ - 1) / rows_);
+  }
+  rekey(key);
+}
+
+void Permutation::rekey(PhiloxBlock key) {
+  if (n_ == 0) return;
+  if (table_) {
+    if (table_.use_count() != 1) table_ = std::make_shared<Table>();
+    Table& table = *table_;
+    table.value.resize(n_);
+    table.position.resize(n_);
+    for (std::uint64_t i = 0; i < n_; ++i) table.value[i] = static_cast<std::uint16_t>(i);
     KeyedWords words(key, table_purpose);
-    for (std::uint64_t i = n - 1; i > 0; --i) std::swap(table->value[i], table->value[words.below(i + 1)]);
-    for (std::uint64_t i = 0; i < n; ++i) table->position[table->value[i]] = static_cast<std::uint16_t>(i);
-    table_ = std::move(table);
+    for (std::uint64_t i = n_ - 1; i > 0; --i) std::swap(table.value[i], table.value[words.below(i + 1)]);
+    for (std::uint64_t i = 0; i < n_; ++i) table.position[table.value[i]] = static_cast<std::uint16_t>(i);
     return;
   }
-  rows_ = root_up(n);
-  columns_ = static_cast<std::uint32_t>((n + rows_ - 1) / rows_);
   KeyedWords words(key, network_purpose);
   for (RoundKey& round : keys_) {
     round.add = words.next64();

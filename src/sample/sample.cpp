@@ -19,7 +19,7 @@ namespace {
   throw std::out_of_range("the sample has no field '" + std::string(name) + "'; it has: " + (known.empty() ? "none" : known));
 }
 [[noreturn]] void throw_kind(std::string_view name, std::string_view asked) {
-  throw std::invalid_argument("field '" + std::string(name) + "' is not a " + std::string(asked));
+  throw std::invalid_argument("field '" + std::string(name) + "' is not " + std::string(asked));
 }
 const std::string empty_path;
 
@@ -43,15 +43,15 @@ Field& Sample::field_for_writing(std::string_view name) {
 
 const Tensor& Sample::get(std::string_view name) const {
   if (const auto* t = std::get_if<Tensor>(&field(name).value)) return *t;
-  throw_kind(name, "tensor");
+  throw_kind(name, "a tensor");
 }
 
 Tensor& Sample::tensor(std::string_view name) {
   Field* f = find_mutable(name);
   if (!f) throw_missing(name, fields_);
   auto* t = std::get_if<Tensor>(&f->value);
-  if (!t) throw_kind(name, "tensor");
-  if (t->defined() && !t->writable()) {
+  if (!t) throw_kind(name, "a tensor");
+  if (t->defined() && (!t->writable() || !t->is_contiguous())) {
     Tensor own = output(name, t->dtype(), t->shape());
     own.copy_from(*t);
     *t = std::move(own);
@@ -63,21 +63,21 @@ double Sample::real(std::string_view name) const {
   const FieldValue& v = field(name).value;
   if (const auto* d = std::get_if<double>(&v)) return *d;
   if (const auto* i = std::get_if<std::int64_t>(&v)) return static_cast<double>(*i);
-  throw_kind(name, "number");
+  throw_kind(name, "a number");
 }
 std::int64_t Sample::integer(std::string_view name) const {
   if (const auto* i = std::get_if<std::int64_t>(&field(name).value)) return *i;
-  throw_kind(name, "integer");
+  throw_kind(name, "an integer");
 }
 const std::string& Sample::text(std::string_view name) const {
   const auto* s = std::get_if<SharedText>(&field(name).value);
   if (s && *s) return **s;
-  throw_kind(name, "text");
+  throw_kind(name, "a text");
 }
 const VoxelSet& Sample::voxels(std::string_view name) const {
   const auto* v = std::get_if<std::shared_ptr<const VoxelSet>>(&field(name).value);
   if (v && *v) return **v;
-  throw_kind(name, "voxel set");
+  throw_kind(name, "a voxel set");
 }
 
 const std::string& Sample::path(std::string_view name) const {

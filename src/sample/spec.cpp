@@ -11,7 +11,10 @@ bool FieldSpec::known() const noexcept {
 
 std::size_t FieldSpec::bytes() const {
   if (kind != FieldKind::tensor || !known()) throw std::logic_error("the size of field " + str() + " is not known");
-  return static_cast<std::size_t>(shape.numel()) * size_of(dtype);
+  std::size_t bytes = 0;
+  if (__builtin_mul_overflow(static_cast<std::size_t>(shape.numel()), size_of(dtype), &bytes))
+    throw std::length_error("field " + str() + " does not fit the address space");
+  return bytes;
 }
 
 std::string FieldSpec::str() const {

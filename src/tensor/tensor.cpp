@@ -5,6 +5,7 @@
 #include <limits>
 #include <stdexcept>
 #include <string>
+#include <utility>
 
 namespace headrace {
 namespace {
@@ -14,7 +15,9 @@ __extension__ using Int128 = __int128;
 // Largest tensor that is ever asked for: 2^47 bytes, the user address space. Larger requests are mistakes in a size.
 constexpr std::int64_t max_bytes = std::int64_t{1} << 47;
 
+// Throws what Shape::numel throws, before a product here could overflow.
 Shape contiguous_strides(const Shape& shape) {
+  (void)shape.numel();
   Shape strides = shape;
   std::int64_t stride = 1;
   for (int d = shape.rank() - 1; d >= 0; --d) {
@@ -74,7 +77,24 @@ Tensor::Tensor(Storage storage, DType dtype, const Shape& shape, const Shape& st
     (strides[d] < 0 ? low : high) += static_cast<Int128>(strides[d]) * (shape[d] - 1);
   if (numel_ > 0 && (low < 0 || (high + 1) * size > static_cast<Int128>(storage_.bytes())))
     throw std::out_of_range("a view of shape " + shape.str() + " lies outside its storage of " + std::to_string(storage_.bytes()) + " bytes");
+  // An axis of one element may have any stride, but later arithmetic with it (a flip negates it) must not overflow.
+  for (std::int64_t s : strides)
+    if (s > max_bytes || s < -max_bytes) throw std::out_of_range("a stride of " + std::to_string(s) + " elements lies outside any memory");
   offset_bytes_ = numel_ > 0 ? offset * size : 0;
+  if (numel_ > 0 && reinterpret_cast<std::uintptr_t>(raw()) % size_of(dtype) != 0)
+    throw std::invalid_argument("the memory of a tensor of " + std::string(name_of(dtype)) + " must be aligned to " +
+                                std::to_string(size_of(dtype)) + " bytes");
+}
+
+Tensor& Tensor::operator=(Tensor&& o) noexcept {
+  if (this == &o) return *this;
+  storage_ = std::move(o.storage_);
+  offset_bytes_ = std::exchange(o.offset_bytes_, 0);
+  numel_ = std::exchange(o.numel_, 0);
+  shape_ = std::exchange(o.shape_, {});
+  strides_ = std::exchange(o.strides_, {});
+  dtype_ = std::exchange(o.dtype_, DType::f32);
+  return *this;
 }
 
 Tensor::Tensor(Storage storage, DType dtype, const Shape& shape, std::int64_t offset)
@@ -127,25 +147,30 @@ std::byte* Tensor::mutable_raw() {
   return storage_.data() + offset_bytes_;
 }
 
-Tensor Tensor::narrow(int axis, std::int64_t start, std::int64_t length) const {
+void Tensor::narrow_in_place(int axis, std::int64_t start, std::int64_t length) {
   const int d = axis_index(axis);
   if (start < 0 || length < 0 || start > shape_[d] || length > shape_[d] - start)
-    throw std::out_of_range("elements " + std::to_string(start) + " to " + std::to_string(start) + "+" + std::to_string(length) +
-                            " of axis " + std::to_string(d) + " lie outside shape " + shape_.str());
+    throw std::out_of_range(std::to_string(length) + " elements from " + std::to_string(start) + " of axis " + std::to_string(d) +
+                            " lie outside shape " + shape_.str());
+  if (numel_ > 0 && length > 0) offset_bytes_ += start * strides_[d] * static_cast<std::int64_t>(size_of(dtype_));
+  shape_[d] = length;
+  // An undefined tensor has no elements, whatever its shape says.
+  numel_ = defined() ? shape_.numel() : 0;
+}
+
+Tensor Tensor::narrow(int axis, std::int64_t start, std::int64_t length) const {
   Tensor t = *this;
-  t.shape_[d] = length;
-  t.numel_ = t.shape_.numel();
-  if (t.numel_ > 0) t.offset_bytes_ += start * strides_[d] * static_cast<std::int64_t>(size_of(dtype_));
+  t.narrow_in_place(axis, start, length);
   return t;
 }
 
 Tensor Tensor::crop(std::span<const std::int64_t> start, std::span<const std::int64_t> size) const {
-  const int n = static_cast<int>(start.size());
-  if (start.size() != size.size() || n > rank())
+  if (start.size() != size.size() || start.size() > static_cast<std::size_t>(rank()))
     throw std::invalid_argument("a crop of " + std::to_string(start.size()) + " starts and " + std::to_string(size.size()) +
                                 " sizes does not suit shape " + shape_.str());
+  const int first = rank() - static_cast<int>(start.size());
   Tensor t = *this;
-  for (int i = 0; i < n; ++i) t = t.narrow(rank() - n + i, start[static_cast<std::size_t>(i)], size[static_cast<std::size_t>(i)]);
+  for (std::size_t i = 0; i < start.size(); ++i) t.narrow_in_place(first + static_cast<int>(i), start[i], size[i]);
   return t;
 }
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <headrace/runtime/float_mode.hpp>
 #include <headrace/transform/pipeline.hpp>
 #include <map>
 
@@ -167,6 +168,7 @@ void Pipeline::run_part(Sample& sample, const Address& address, std::uint32_t pa
 }
 
 std::vector<Sample> Pipeline::run(const Sample& sample, const Address& address) const {
+  const FloatMode mode;  // as in a loader
   Sample item = sample;
   run_item(item, address);
   std::vector<Sample> outputs;

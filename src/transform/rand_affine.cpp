@@ -5,7 +5,7 @@
 #include <headrace/transform/resample.hpp>
 #include <stdexcept>
 
-#include "resample_limits.hpp"
+#include "transform/resample_limits.hpp"
 
 namespace headrace {
 namespace {

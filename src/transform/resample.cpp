@@ -1,9 +1,14 @@
 #include <headrace/transform/resample.hpp>
+
+#include <algorithm>
+#include <cstring>
 #include <stdexcept>
 #include <string>
+#include <type_traits>
 
-#include "resample_grid.hpp"
-#include "resample_kernels.hpp"
+#include "transform/resample_grid.hpp"
+#include "transform/resample_kernels.hpp"
+#include "transform/resample_vector.hpp"
 
 namespace headrace {
 namespace {
@@ -64,25 +69,68 @@ void for_rows(const ResampleGrid& g, const T* in, T* out, const Kernel& kernel) 
   }
 }
 
+// Fetches the pairs of one line through the cells of a chunk: both neighbours in one load where they lie side by side.
+void fetch_pairs(const float* in, const detail::ResampleChunk& chunk, std::int64_t stride, std::int64_t count, float* pairs) {
+  if (stride == 1) {
+    for (std::int64_t i = 0; i < count; ++i) std::memcpy(pairs + 2 * i, in + chunk.offset[i], 2 * sizeof(float));
+    return;
+  }
+  for (std::int64_t i = 0; i < count; ++i) {
+    pairs[2 * i] = in[chunk.offset[i]];
+    pairs[2 * i + 1] = in[chunk.offset[i] + stride];
+  }
+}
+
+template <int Axes>
+void linear_interior_chunks(const ResampleGrid& g, const ResampleRow& row, const float* in, float* out, Span span) {
+  detail::ResampleChunk chunk;
+  for (std::int64_t o = span.first; o < span.last; o += detail::resample_chunk) {
+    const std::int64_t count = std::min(detail::resample_chunk, span.last - o);
+    detail::linear_taps(g, row, o, count, chunk);
+    for (std::size_t line = 0; line < (Axes == 3 ? 4 : 2); ++line) {
+      const auto n = static_cast<std::int64_t>(line);
+      fetch_pairs(in + n / 2 * g.in_stride[0] + n % 2 * g.in_stride[1], chunk, g.in_stride[2], count, chunk.pairs[line]);
+    }
+    detail::blend_pairs(chunk, Axes, count, out + o);
+  }
+}
+
+template <class W>
+void nearest_interior_chunks(const ResampleGrid& g, const ResampleRow& row, const W* in, W* out, Span span) {
+  detail::ResampleChunk chunk;
+  for (std::int64_t o = span.first; o < span.last; o += detail::resample_chunk) {
+    const std::int64_t count = std::min(detail::resample_chunk, span.last - o);
+    detail::nearest_taps(g, row, o, count, chunk);
+    for (std::int64_t i = 0; i < count; ++i) out[o + i] = in[chunk.offset[i]];
+  }
+}
+
 template <int Axes, class T>
 void linear(const ResampleGrid& g, const T* in, T* out) {
   const bool aligned = g.map[0][2] == 0 && g.map[1][2] == 0;
+  [[maybe_unused]] const bool chunks = detail::offsets_fit(g);
   for_rows<Axes, true>(g, in, out, [&](const ResampleRow& row, const T* from, T* to, Span inner) {
     detail::linear_edge<Axes>(g, row, from, to, {0, inner.first});
+    detail::linear_edge<Axes>(g, row, from, to, {inner.last, g.out_size[2]});
+    if constexpr (std::is_same_v<T, float>)
+      if (chunks) return linear_interior_chunks<Axes>(g, row, from, to, inner);
     if (aligned)
       detail::linear_interior<Axes, true>(g, row, from, to, inner);
     else
       detail::linear_interior<Axes, false>(g, row, from, to, inner);
-    detail::linear_edge<Axes>(g, row, from, to, {inner.last, g.out_size[2]});
   });
 }
 
 template <int Axes, class W>
 void nearest(const ResampleGrid& g, const W* in, W* out) {
+  const bool chunks = detail::offsets_fit(g);
   for_rows<Axes, false>(g, in, out, [&](const ResampleRow& row, const W* from, W* to, Span inner) {
     detail::nearest_edge<Axes>(g, row, from, to, {0, inner.first});
-    detail::nearest_interior<Axes>(g, row, from, to, inner);
     detail::nearest_edge<Axes>(g, row, from, to, {inner.last, g.out_size[2]});
+    if (chunks)
+      nearest_interior_chunks(g, row, from, to, inner);
+    else
+      detail::nearest_interior<Axes>(g, row, from, to, inner);
   });
 }
 

@@ -7,7 +7,7 @@
 #include <limits>
 #include <type_traits>
 
-#include "resample_grid.hpp"
+#include "transform/resample_grid.hpp"
 
 namespace headrace::detail {
 

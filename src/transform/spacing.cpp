@@ -6,8 +6,8 @@
 #include <span>
 #include <stdexcept>
 
-#include "resample_grid.hpp"
-#include "resample_limits.hpp"
+#include "transform/resample_grid.hpp"
+#include "transform/resample_limits.hpp"
 
 namespace headrace {
 namespace {

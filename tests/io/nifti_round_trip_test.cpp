@@ -77,7 +77,7 @@ TEST(NiftiRoundTrip, LargeVolumes) {
     Shape shape;
     DType dtype;
   };
-  for (const Case& c : {Case{Shape{1, 61, 67, 70}, DType::f32}, Case{Shape{2, 300, 301, 5}, DType::f64},
+  for (const Case& c : {Case{Shape{1, 61, 67, 70}, DType::f32}, Case{Shape{2, 300, 301, 5}, DType::f64}, Case{Shape{1, 1100, 1001, 3}, DType::f64},
                         Case{Shape{1, 1000, 1001}, DType::i16}, Case{Shape{1, 32767, 3, 4}, DType::f64}, Case{Shape{1, 3, 32767, 9}, DType::u8}}) {
     Tensor tensor = Tensor::empty(c.dtype, c.shape);
     std::byte* raw = tensor.mutable_raw();

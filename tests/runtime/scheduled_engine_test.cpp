@@ -161,6 +161,9 @@ TEST(ScheduledEngine, One_worker_and_a_helping_consumer) {
 TEST(ScheduledEngine, Two_workers_and_a_consumer_that_does_not_help) {
   run_many({.steps = 4, .batch = 1, .parts = 2, .options = {.threads = 2, .window = 2, .help = false}}, 500);
 }
+TEST(ScheduledEngine, One_worker_that_comes_and_goes_for_a_consumer_that_does_not_help) {
+  run_many({.steps = 3, .batch = 1, .parts = 1, .options = {.threads = 1, .window = 1, .help = false}}, 1000);
+}
 TEST(ScheduledEngine, Short_steps_and_items_without_parts) {
   run_many({.steps = 5, .batch = 3, .parts = 2, .options = {.threads = 2, .window = 2, .hold = 1}, .whole = false}, 400);
   run_many({.steps = 5, .batch = 3, .parts = 1, .options = {.threads = 2, .window = 1, .steal = false}, .whole = false}, 200);

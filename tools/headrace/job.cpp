@@ -36,7 +36,7 @@ Transform intensity_op(const std::string& text) {
   if (n.size() != 4) throw std::invalid_argument("--intensity: expected 'percentile' or four numbers a,b,c,d (a..b becomes c..d), got '" + text + "'");
   const std::array<double, 4> v{parse_number(n[0], "--intensity"), parse_number(n[1], "--intensity"), parse_number(n[2], "--intensity"),
                                 parse_number(n[3], "--intensity")};
-  return ScaleIntensityRange({.keys = "image", .a = {v[0], v[1]}, .b = {{v[2], v[3]}}, .clip = true});
+  return ScaleIntensityRange({.keys = "image", .a = {v[0], v[1]}, .b = {v[2], v[3]}, .clip = true});
 }
 
 }  // namespace

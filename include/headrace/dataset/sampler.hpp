@@ -37,12 +37,17 @@ class Sampler {
 
   std::uint64_t size() const noexcept { return size_; }
   EpochOrder order(std::uint32_t epoch) const { return order_(epoch); }
+  // order = this->order(epoch), using the memory of `order` again where it is an order of this sampler: the samplers made
+  // above then allocate nothing. No copy of `order` may be in use on another thread.
+  void reorder(std::uint32_t epoch, EpochOrder& order) const;
   SampledItem operator()(std::uint32_t epoch, std::uint64_t position) const { return order_(epoch)(position); }
   const std::string& describe() const noexcept { return describe_; }
 
  private:
   std::uint64_t size_;
   std::function<EpochOrder(std::uint32_t)> order_;
+  // Turns an order of this sampler into another epoch's; false where it is none. Empty: always made anew.
+  std::function<bool(std::uint32_t, EpochOrder&)> turn_;
   std::string describe_;
 };
 

@@ -1,8 +1,8 @@
 // Reads a NIfTI-1 volume (.nii or .nii.gz) into a channel-first tensor.
 //
 // A reader is a pure function of the file and the options: no member, no global. The file is read, inflated, byte-swapped,
-// scaled, converted and transposed (a file has its first axis fastest, a tensor its last) in pieces of a few hundred
-// kilobytes; each voxel is written to the tensor once.
+// scaled, converted and transposed (a file has its first axis fastest, a tensor its last) in pieces of one to
+// eight megabytes; each voxel is written to the tensor once.
 //
 // Values. Unscaled voxels are converted from the stored type to the asked one directly. Scaled ones are computed in double:
 // slope * stored (left out for slope 1) + inter (left out for 0), then converted once. NaN and infinity in the file are

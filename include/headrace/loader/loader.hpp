@@ -15,8 +15,8 @@
 // and the call after it goes on with the step behind it. HoldError when the trainer keeps more than `hold` batches: nothing
 // has changed, let one go and call again. ForkError in a forked child.
 // Thread-safety: one thread at a time calls a loader's functions; batches and tensors may be used and dropped anywhere.
-// Leaving early: dropping an epoch's range, asking for another epoch and destruction cancel what is in flight and wait for
-// the items being worked on, no longer; destruction gives up on user code after `shutdown_timeout`.
+// Leaving early: leaving a loop over an epoch, asking for another epoch and destruction cancel what is in flight: no further
+// item is begun. Only destruction waits for the items being worked on, and gives up on user code after `shutdown_timeout`.
 #pragma once
 
 #include <headrace/dataset/dataset.hpp>
@@ -85,7 +85,9 @@ class Loader {
   std::unique_ptr<State> state_;
 };
 
-// One epoch's batches, once, in order. Move-only; dropping it before the end abandons the rest of the epoch.
+// One epoch's batches, once, in order. Move-only, and not to outlive the loader. Dropping it in the middle of its iteration
+// abandons the rest of the epoch: next() then says end until another epoch is asked for. A range that was never iterated only
+// chooses the epoch, for next() and its like.
 class Loader::Epoch {
  public:
   class Iterator {
@@ -128,6 +130,7 @@ class Loader::Epoch {
 
   Loader* loader_;
   std::optional<Batch> current_;
+  bool begun_ = false;
 };
 
 }  // namespace headrace

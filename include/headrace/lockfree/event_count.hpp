@@ -161,10 +161,10 @@ class EventCount {
 };
 
 // Ordering table
-//   | pair          | publishes                             | who relies on it            | why not weaker | | H1 <->
-//   H2     | announcement against condition        | every sleep                 | one RMW order decides; a load | | |
-//   |                             | on either side loses wakeups  | | H2 -> A1, A2  | what was written before the
-//   notify    | a woken waiter              | relaxed: it could look too    | |               | | | early and sleep a
-//   second time |
+//   | pair         | publishes                         | who relies on it | why not weaker                            |
+//   | H1 <-> H2    | announcement before or after the  | every sleep      | one RMW order decides; a load on either   |
+//   |              | condition                         |                  | side loses wakeups                        |
+//   | H2 -> A1, A2 | what was written before a notify  | a woken waiter   | relaxed: it could look too early and      |
+//   |              |                                   |                  | sleep a second time                       |
 
 }  // namespace headrace

@@ -182,9 +182,9 @@ class ReorderRing {
 };
 
 // Ordering table
-//   | pair               | publishes                       | who relies on it     | why not weaker | | R1, R3 ->
-//   A2,A3,A4 | the value                       | the consumer         | relaxed: it could read half a value  | | R2 ->
-//   A1           | that the place is empty         | the next publisher   | relaxed: it could overwrite a value  | | |
-//   |                      | that is still being moved out        |
+//   | pair                 | publishes               | who relies on it   | why not weaker                      |
+//   | R1, R3 -> A2, A3, A4 | the value               | the consumer       | relaxed: it could read half a value |
+//   | R2 -> A1             | that the place is empty | the next publisher | relaxed: it could overwrite a value |
+//   |                      |                         |                    | that is still being moved out       |
 
 }  // namespace headrace

@@ -11,7 +11,7 @@
 //              and values pass chi-square tests. It is no cipher.
 //
 // Invariants: p is a bijection and inverse is exactly its inverse, for every n and key; equal (n, key) give equal
-// permutations on every machine. Thread-safe: everything is const; copies are cheap.
+// permutations on every machine. Thread-safe: everything but rekey() is const; copies are cheap.
 #pragma once
 
 #include <cstdint>
@@ -38,6 +38,11 @@ class Permutation {
   /// The order of epoch `epoch` under `seed`.
   Permutation(std::uint64_t n, std::uint64_t seed, std::uint32_t epoch) : Permutation(n, shuffle_key(seed, epoch)) {}
 
+  /// Becomes the order of another epoch, as if made anew; the table's memory is used again where no copy shares it, and
+  /// then nothing is allocated. Copies made before keep the old order; they belong to the same thread.
+  void rekey(std::uint64_t seed, std::uint32_t epoch) { rekey(shuffle_key(seed, epoch)); }
+  void rekey(PhiloxBlock key);
+
   std::uint64_t size() const { return n_; }
 
   /// The value at position `i`. Throws std::out_of_range for i >= size().
@@ -62,7 +67,7 @@ class Permutation {
   std::uint32_t rows_ = 0;     // a: x = column * a + row
   std::uint32_t columns_ = 0;  // b: a * b >= n, a * b - n < a
   RoundKey keys_[rounds] = {};
-  std::shared_ptr<const Table> table_;  // set for the table way only
+  std::shared_ptr<Table> table_;  // set for the table way only
 };
 
 }  // namespace headrace

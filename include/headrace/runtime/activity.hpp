@@ -86,10 +86,10 @@ class Activity {
 };
 
 // Ordering table
-//   | pair      | publishes                           | who relies on it           | why not weaker | | H1 -> A1  | the
-//   work behind the tick            | a worker's look            | relaxed: sees the tick, not the    | |           |
-//   |                            | work, and leaves                   | | H1 <-> H2 | order of announcing against
-//   leaving | the announcer, the leaver  | one RMW order decides; a store on  | |           | | | either side loses the
-//   start        |
+//   | pair      | publishes                    | who relies on it          | why not weaker                      |
+//   | H1 -> A1  | the work behind the tick     | a worker's look           | relaxed: sees the tick but not the  |
+//   |           |                              |                           | work, and leaves                    |
+//   | H1 <-> H2 | announcing before or after a | the announcer, the leaver | one RMW order decides; a store on   |
+//   |           | leaving                      |                           | either side loses the start         |
 
 }  // namespace headrace::detail

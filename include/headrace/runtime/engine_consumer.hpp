@@ -96,7 +96,7 @@ class EngineConsumer {
   };
 
   // How long nobody may have come for claimable work before the consumer does it although it was asked not to help.
-  static constexpr std::chrono::milliseconds patience_with_workers{50};
+  static constexpr std::chrono::milliseconds patience_with_workers{500};
 
   void require_room_for_a_lease() const {
     // [A7] acquire, from [R7]: a lease off the count has given its slot back.
@@ -164,7 +164,8 @@ class EngineConsumer {
   // still gets a ticket of a step finds that step's binding.
   void void_missing_tickets() noexcept {
     const std::uint64_t end = delivered_ * core_->batch;
-    std::uint64_t ticket = core_->next_ticket.load(std::memory_order_relaxed);  // relaxed: a guess; the exchange decides
+    std::uint64_t ticket =
+        core_->next_ticket.load(std::memory_order_relaxed);  // relaxed: a guess; the exchange decides
     while (ticket < end) {
       // [X5] acq_rel, with [X1]: as a cancel's exchange.
       if (core_->next_ticket.compare_exchange_weak(ticket, end, std::memory_order_acq_rel, std::memory_order_relaxed))

@@ -363,4 +363,23 @@ class EngineCore final : public WorkerTask, public std::enable_shared_from_this<
   static constexpr unsigned lingering = std::is_same_v<Atom<int>, std::atomic<int>> ? 100 : 0;
 };
 
+// Ordering table (with engine_consumer.hpp)
+//   | pair               | publishes                           | who relies on it    | why not weaker               |
+//   | R1 -> A1           | record, slot, binding of each step  | who takes a ticket  | relaxed: work in a slot that |
+//   |                    | below the limit                     |                     | is not bound yet             |
+//   | R2 -> A2, A6       | that the place's last step is over: | who takes a ticket, | relaxed: a ticket of a       |
+//   |                    | its tickets are taken               | who follows a bit   | cancelled step in a new slot |
+//   | X1 <-> X2, X5      | who has a ticket                    | I2                  | relaxed would do for the     |
+//   |                    |                                     |                     | count, not for R2's promise  |
+//   | R3 -> A3, A4       | the prefix, the number of parts     | who claims a part   | relaxed: parts that do not   |
+//   |                    |                                     |                     | see what they are parts of   |
+//   | X3 <-> X3          | each part's work                    | the last finisher   | relaxed: an item delivered   |
+//   | X4 <-> X4          | each item's work                    |                     | with half its work unseen    |
+//   | R5 -> A5           | the job's last access               | shutdown            | relaxed: the host frees what |
+//   |                    |                                     |                     | the job still writes         |
+//   | R7 -> A7           | the slot's return to the pool       | next()              | relaxed: room for a lease    |
+//   |                    |                                     |                     | but no slot                  |
+//   | S1 <-> S2          | bit set against step chosen         | a consumer about to | acq_rel: both sides could    |
+//   |                    |                                     | sleep, an opener    | miss each other              |
+
 }  // namespace headrace::detail

@@ -70,9 +70,9 @@ class OpenItems {
 };
 
 // Ordering table
-//   | pair           | publishes                 | who relies on it                  | why not weaker | | S1 <-> S2, S3
-//   | the open word; its place  | claimers; a consumer about to     | acquire/release: setter and       | | | in the
-//   single order with  | sleep (engine_core.hpp: helped    | consumer could each miss the      | |                | the
-//   consumer's choice     | step)                             | other (store buffering)           |
+//   | pair         | publishes                | who relies on it     | why not weaker                     |
+//   | S1 <-> S2,S3 | the open word; its place | claimers; a consumer | acquire/release: the setter and    |
+//   |              | in the single order with | about to sleep       | the consumer could each miss the   |
+//   |              | the consumer's choice    | (engine_core.hpp)    | other (store buffering)            |
 
 }  // namespace headrace::detail

@@ -19,6 +19,7 @@
 #include <headrace/sample/voxel_set.hpp>
 #include <headrace/tensor/tensor.hpp>
 
+#include <concepts>
 #include <cstdint>
 #include <memory>
 #include <span>
@@ -88,7 +89,9 @@ class Sample {
   // A tensor for reading: shares, copies nothing.
   const Tensor& get(std::string_view name) const;
   const Tensor& tensor(std::string_view name) const { return get(name); }
-  // A tensor for writing in place: first copied (to the OutputPlace) unless this sample is the only owner of its voxels.
+  // A contiguous tensor for writing in place: first copied (to the OutputPlace) unless this sample is the only owner of its
+  // voxels and they lie in C order. So code that walks from mutable_data() over numel() elements is right, also behind a crop
+  // or a flip. In a loader the copy goes into the batch, where the voxels have to go anyway.
   Tensor& tensor(std::string_view name);
   double real(std::string_view name) const;  // integers convert
   std::int64_t integer(std::string_view name) const;
@@ -106,6 +109,10 @@ class Sample {
   void set(std::string_view name, Tensor value, const Affine& affine);
   void set(std::string_view name, double value) { set_value(name, value); }
   void set(std::string_view name, std::int64_t value) { set_value(name, value); }
+  template <std::integral T>
+  void set(std::string_view name, T value) {
+    set_value(name, static_cast<std::int64_t>(value));
+  }
   void set(std::string_view name, std::string value) { set_value(name, std::make_shared<const std::string>(std::move(value))); }
   void set(std::string_view name, std::shared_ptr<const VoxelSet> value) { set_value(name, std::move(value)); }
   void set_path(std::string_view name, std::string path);

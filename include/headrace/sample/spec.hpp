@@ -24,7 +24,7 @@ struct FieldSpec {
   Shape shape{};             // tensors only, channel first; `unknown` where not known
 
   bool known() const noexcept;          // every size is known
-  std::size_t bytes() const;            // of a known tensor; throws std::logic_error otherwise
+  std::size_t bytes() const;            // of a known tensor; throws std::logic_error otherwise, std::length_error beyond 64 bits
   std::string str() const;              // "image f32 [1, ?, ?, ?]"
   friend bool operator==(const FieldSpec&, const FieldSpec&) = default;
 };

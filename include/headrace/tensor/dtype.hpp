@@ -1,6 +1,8 @@
 // Element types of a Tensor, their sizes and names, and a visitor that turns a run-time type into a compile-time one.
 //
-// Half and bfloat16 are storage formats: arithmetic on them is the caller's business.
+// Half and bfloat16 are storage formats: arithmetic on them is the caller's business. Conversion to them rounds once, to
+// nearest even, from the full value (a double or a 64-bit integer), whatever the host's rounding mode: overflow becomes
+// infinity, NaN the quiet NaN of the same sign. Conversion from them is exact.
 #pragma once
 
 #include <cstddef>

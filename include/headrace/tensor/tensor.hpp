@@ -19,12 +19,19 @@
 #include <cstdint>
 #include <initializer_list>
 #include <span>
+#include <utility>
 
 namespace headrace {
 
 class Tensor {
  public:
   Tensor() noexcept = default;
+  Tensor(const Tensor&) noexcept = default;
+  Tensor& operator=(const Tensor&) noexcept = default;
+  // What was moved from is an undefined tensor again.
+  Tensor(Tensor&& o) noexcept { *this = std::move(o); }
+  Tensor& operator=(Tensor&& o) noexcept;
+  ~Tensor() = default;
 
   // Contiguous memory, contents undefined / zero.
   static Tensor empty(DType dtype, const Shape& shape);
@@ -38,7 +45,8 @@ class Tensor {
   static Tensor from(std::initializer_list<T> values, const Shape& shape) {
     return from_raw(values.begin(), values.size(), dtype_of<T>, shape);
   }
-  // A view of existing storage; offset and strides in elements. Every element must lie inside the storage.
+  // A view of existing storage; offset and strides in elements. Every element must lie inside the storage, aligned for its
+  // type (std::invalid_argument otherwise). A stride of 0 repeats one element along its axis: for reading only.
   Tensor(Storage storage, DType dtype, const Shape& shape, const Shape& strides, std::int64_t offset = 0);
   // The same, contiguous from the storage's start (or from an offset).
   Tensor(Storage storage, DType dtype, const Shape& shape, std::int64_t offset = 0);
@@ -62,15 +70,16 @@ class Tensor {
   }
   const std::byte* raw() const noexcept { return storage_.data() + offset_bytes_; }
 
-  // The first element, for writing: copies the view first unless this handle is the storage's only one and it is writable.
+  // The first element, for writing: copies the view first unless writable(). A copy has fresh, contiguous strides.
   template <class T>
   T* mutable_data() {
     check_dtype(dtype_of<T>);
     return reinterpret_cast<T*>(mutable_raw());
   }
   std::byte* mutable_raw();
-  // True if mutable_data() would write in place.
-  bool writable() const noexcept { return storage_.unique() && !storage_.read_only(); }
+  // True if mutable_data() would write in place: this handle is the storage's only one, the storage is not read-only, and no
+  // element is repeated by a stride of 0.
+  bool writable() const noexcept { return storage_.unique() && !storage_.read_only() && !repeats(); }
 
   // One element, read and converted to T.
   template <class T = double>
@@ -98,10 +107,12 @@ class Tensor {
   Tensor clone() const;       // always fresh, contiguous
   Tensor to(DType dtype) const;  // floats to integers: truncated toward zero, clamped to the type's range, NaN becomes 0
   // Writes src's elements, converted as to() does, into this view, which must have src's shape. Writes in place, whoever
-  // else holds the storage: for destinations that the caller owns. The two must not overlap.
+  // else holds the storage: for destinations that the caller owns. std::invalid_argument if the two overlap, or if this
+  // view is read-only or repeats elements.
   void copy_from(const Tensor& src);
 
-  // In-place arithmetic through copy-on-write; returns *this. Floats and integers (rounded toward zero, clamped).
+  // In-place arithmetic through copy-on-write; returns *this. f32 computes in f32, the others in double: integers are
+  // rounded toward zero and clamped, and 64-bit ones beyond 2^53 lose low bits. f16 and bf16: std::invalid_argument.
   Tensor& add_(double value);
   Tensor& mul_(double value);
   Tensor& fill_(double value);
@@ -112,6 +123,12 @@ class Tensor {
   bool overlaps(const Tensor& o) const noexcept;
 
  private:
+  bool repeats() const noexcept {
+    for (int d = 0; d < rank(); ++d)
+      if (strides_[d] == 0 && shape_[d] > 1) return true;
+    return false;
+  }
+  void narrow_in_place(int axis, std::int64_t start, std::int64_t length);
   static Tensor from_raw(const void* values, std::size_t count, DType dtype, const Shape& shape);
   void check_dtype(DType asked) const;
   int axis_index(int axis) const;

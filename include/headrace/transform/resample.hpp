@@ -13,16 +13,20 @@
 //   border      x is clamped to [0, n-1]
 //   reflection  x is mirrored at -0.5 and n-0.5 (with align_corners: at 0 and n-1), then clamped
 //   zeros       voxels outside the image count as 0
+//
 // linear: in double, axis 2 first, then 1, then 0, each step a*(1-t) + b*t, then one rounding to the element type;
 // integers round half to even and are clamped to their range (64-bit integers are read as doubles: exact up to 2^53). A
 // neighbour outside the image counts as 0 with whatever weight it has; NaN and infinities propagate from neighbours
-// inside. nearest: round half to even on x, per axis; a copy of the bits, for every type. So the result is the same,
-// bit for bit, on every compiler and processor. Half types interpolate through float.
+// inside. Half types interpolate through float.
+//
+// nearest: round half to even on x, per axis; a copy of the bits, for every type.
+//
+// So the result is the same, bit for bit, on every compiler and processor.
 //
 // Errors: std::invalid_argument (shapes, types, an empty image, a map that is not finite, out not contiguous, read-only
 // or overlapping in). Thread-safety: a pure function; different outs may be written at once. Wait-free; allocates
-// nothing (linear on half types: one float copy of in and of out). Source: MONAI's and torch's grid_sample as described
-// in docs; ties differ on purpose (half to even on the index).
+// nothing (linear on half types: one float copy of in and of out).
+// Source: torch's grid_sample as MONAI 1.6.1 calls it; ties differ on purpose (half to even on the index).
 #pragma once
 
 #include <headrace/sample/affine.hpp>
