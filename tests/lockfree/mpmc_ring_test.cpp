@@ -64,7 +64,7 @@ TEST(MpmcRing, Is_a_queue_of_exactly_its_capacity) {
 }
 
 TEST(MpmcRing, Cycles_wrap_in_a_narrow_word) {
-  for (const std::size_t capacity : {1, 2, 3, 5, 8, 127, 128, 254, 255}) {
+  for (const std::size_t capacity : {1u, 2u, 3u, 5u, 8u, 127u, 128u, 254u, 255u}) {
     SCOPED_TRACE(capacity);
     Small queue(capacity);
     compare_with_a_deque(queue, capacity, 2000);
@@ -78,7 +78,7 @@ TEST(MpmcRing, Cycles_wrap_in_a_narrow_word) {
 }
 
 TEST(MpmcRing, Cycles_wrap_in_the_wide_word_too) {
-  for (const std::size_t capacity : {1, 3, 7, 16}) {
+  for (const std::size_t capacity : {1u, 3u, 7u, 16u}) {
     MpmcRing<std::uint64_t> wide(capacity, (std::uint64_t{1} << 48) - 3);
     compare_with_a_deque(wide, capacity, 3000);
     MpmcRing<std::uint64_t, std::uint32_t> narrow(capacity, 0xFFFE);
@@ -153,7 +153,7 @@ TEST(MpmcRing, Over_aligned_elements_are_aligned) {
 }
 
 TEST(MpmcRing, Destroys_what_is_left_once_and_nothing_else) {
-  for (const std::size_t capacity : {1, 2, 3, 8}) {
+  for (const std::size_t capacity : {1u, 2u, 3u, 8u}) {
     for (std::size_t before = 0; before <= 2 * capacity; ++before) {
       for (std::size_t left = 0; left <= capacity; ++left) {
         for (const bool close : {false, true}) {
@@ -176,7 +176,7 @@ TEST(MpmcRing, Destroys_what_is_left_once_and_nothing_else) {
 }
 
 TEST(MpmcRing, After_close_pushes_fail_and_pops_go_on_to_the_end) {
-  for (const std::size_t capacity : {1, 2, 5}) {
+  for (const std::size_t capacity : {1u, 2u, 5u}) {
     for (std::uint64_t left = 0; left <= capacity; ++left) {
       MpmcRing<std::uint64_t> queue(capacity);
       for (std::uint64_t i = 0; i < left; ++i) ASSERT_EQ(queue.try_push(i), PushResult::ok);

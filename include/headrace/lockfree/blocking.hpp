@@ -149,7 +149,7 @@ class Blocking {
   /// times. An element whose push races with it may be lost (destroyed with the queue).
   /// Progress: the ring's, and two calls that do not block.
   void cancel() noexcept {
-    // [R1] seq_cst (release), to [A1]: what was done before the cancel.
+    // [C1] seq_cst, with [C2]: what was done before the cancel; either a waiter sees it or wake_all() sees the waiter.
     cancelled_.store(true, std::memory_order_seq_cst);
     ring_.close();
     wake_all();
@@ -178,7 +178,7 @@ class Blocking {
   }
 
   bool cancelled() const noexcept {
-    // [A1] seq_cst (acquire), from [R1]: a waiter that has asked and does not see the cancel is seen by it.
+    // [C2] seq_cst, with [C1]: a waiter looks here after it has announced itself.
     return cancelled_.load(std::memory_order_seq_cst);
   }
 
@@ -211,7 +211,7 @@ class Blocking {
           },
           deadline);
     }
-    if (options_.wake_interval.count() > 0) mine.last_wake.store(ticks(), std::memory_order_relaxed);  // a heuristic
+    if (options_.wake_interval.count() > 0) mine.last_wake.store(ticks(), std::memory_order_relaxed);  // relaxed: a guess
     pass_on(mine);
   }
 
@@ -237,23 +237,23 @@ class Blocking {
 
   void ask(Side& side) noexcept {
     if constexpr (Ring::sequential) {
-      // [H1] seq_cst, with [H2]: the ask comes before the look that follows; either it is seen or the look sees.
+      // [S1] seq_cst, with [S2], [S4]: the ask comes before the look that follows; either it is seen or the look sees.
       side.asked.store(1, std::memory_order_seq_cst);
     } else {
-      // [H3] acq_rel, with [H4]: as [H1], decided by the order of one word.
+      // [S3] acq_rel, with [S4]: as [S1], decided by the order of one word.
       side.asked.exchange(1, std::memory_order_acq_rel);
     }
   }
   bool asked(Side& side) noexcept {
     if constexpr (Ring::sequential) {
-      // [H2] seq_cst, with [H1]: after this thread's push or pop.
+      // [S2] seq_cst, with [S1]: after this thread's push or pop.
       return side.asked.load(std::memory_order_seq_cst) != 0;
     } else {
       return true;
     }
   }
   void wake(Side& side) noexcept {
-    // [H4] acq_rel, with [H3], [H1]: takes the ask away; one of many wakers wins.
+    // [S4] acq_rel, with [S3], [S1]: takes the ask away; one of many wakers wins.
     if (asked(side) && side.asked.exchange(0, std::memory_order_acq_rel) != 0) side.events.notify_one();
   }
 
@@ -277,5 +277,16 @@ class Blocking {
   Side items_;  // consumers wait here
   Side room_;   // producers wait here
 };
+
+// Ordering table
+//   | pair             | publishes                       | who relies on it       | why not weaker                     |
+//   | S1 <-> S2        | "asked" against the ring's      | every sleep on a       | acquire and release: both sides    |
+//   | with the ring's  | entry                           | MpmcRing               | can miss (store buffering)         |
+//   | N1, N2           |                                 |                        |                                    |
+//   | S3 <-> S4        | "asked" against the ring's      | every sleep on a       | one word's order decides; a load   |
+//   |                  | position                        | SpscRing               | in place of S4 may pass the store  |
+//   | S1, S3 -> S4     | the announcement before the ask | the waker's look at    | relaxed: it could see no waiter    |
+//   |                  |                                 | the event count        |                                    |
+//   | C1 <-> C2        | cancel against announcement     | a waiter at cancel     | relaxed: it could sleep after it   |
 
 }  // namespace headrace

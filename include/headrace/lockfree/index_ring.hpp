@@ -79,8 +79,8 @@ class alignas(cache_line) IndexRing {
       // relaxed: filled or not; the index is not used. A stale value fails the compare-exchange.
       Word seen = entry.load(std::memory_order_relaxed);
       if (is_free(seen, position)) {
-        // [R1] seq_cst (release), to [A1], [A2]: what was done under this index is complete; one of the two sides of the
-        // handshake of blocking.hpp. relaxed on failure: nothing read is used.
+        // [N1] seq_cst, with [N2], [N3], [N4]: releases what was done under this index; and one of the two sides of the
+        // handshake of blocking.hpp. A failure reads nothing that is used.
         if (entry.compare_exchange_strong(seen, join(cycle(position), index), std::memory_order_seq_cst,
                                           std::memory_order_relaxed)) {
           return true;
@@ -106,11 +106,11 @@ class alignas(cache_line) IndexRing {
     // relaxed: a guess that the compare-exchange confirms; an empty answer is about the entry.
     Word head = head_.load(std::memory_order_relaxed);
     for (;;) {
-      // [A1] seq_cst (acquire), from [R1]: what the putter did under this index; the other side of blocking.hpp.
+      // [N2] seq_cst, with [N1]: acquires what the putter did under this index; the other side of blocking.hpp.
       const Word entry = entries_[place(head)].load(std::memory_order_seq_cst);
       if (cycle(entry) == cycle(head)) {
         if ((entry & index_mask) == mark) return false;
-        // relaxed: [A1] has brought what is needed; the head itself publishes nothing.
+        // relaxed: [N2] has brought what is needed; the head itself publishes nothing.
         if (head_.compare_exchange_strong(head, next(head), std::memory_order_relaxed, std::memory_order_relaxed)) {
           index = static_cast<Word>(entry & index_mask);
           return true;
@@ -127,7 +127,7 @@ class alignas(cache_line) IndexRing {
   /// Was there nothing to take at one moment during the call? Progress: wait-free; may say "no" when the head moves on.
   [[nodiscard]] bool empty() const noexcept {
     const Word head = head_.load(std::memory_order_relaxed);  // relaxed: as in take()
-    // [A3] seq_cst (acquire), from [R1]: as [A1].
+    // [N4] seq_cst, with [N1]: as [N2].
     const Word entry = entries_[place(head)].load(std::memory_order_seq_cst);
     return is_free(entry, head) || entry == join(cycle(head), mark);
   }
@@ -138,7 +138,7 @@ class alignas(cache_line) IndexRing {
   /// Has everything before the mark been taken? Once true, true for ever. Progress: wait-free.
   [[nodiscard]] bool ended() const noexcept {
     const Word head = head_.load(std::memory_order_relaxed);  // relaxed: the mark is the last entry at any head
-    // [A2] seq_cst (acquire), from [R1]: whoever sees the end sees what was done before it.
+    // [N3] seq_cst, with [N1]: whoever sees the end sees what was done before it.
     return entries_[place(head)].load(std::memory_order_seq_cst) == join(cycle(head), mark);
   }
 
@@ -170,14 +170,14 @@ class alignas(cache_line) IndexRing {
 };
 
 // Ordering table
-//   | pair            | publishes                        | who relies on it        | why not weaker                      |
-//   | R1 -> A1        | what was done under the index    | the taker of the index  | relaxed: it could read half a value |
-//   | R1 -> A2        | everything before the mark       | whoever sees the end    | relaxed: it could miss the closer's |
-//   |                 |                                  |                         | last writes                         |
-//   | R1 <-> A1, A3   | filled entry against "asked" of  | the sleeper of          | acquire/release: store buffering,   |
-//   | (seq_cst)       | blocking.hpp                     | blocking.hpp            | both sides miss (queue_faults E1);  |
-//   |                 |                                  |                         | costs nothing on x86-64 and ARMv8   |
-//   | head_, tail_    | nothing                          | -                       | relaxed: monotone guesses; entries  |
-//   |                 |                                  |                         | decide, and carry what is needed    |
+//   | pair             | publishes                       | who relies on it       | why not weaker                     |
+//   | N1 -> N2         | what was done under the index   | the taker of the index | relaxed: reads half a value        |
+//   | N1 -> N3         | everything before the mark      | whoever sees the end   | relaxed: misses the last writes    |
+//   | N1 <-> N2, N3,   | a filled entry (the mark)       | the sleeper of         | acquire and release: store         |
+//   | N4, with S1, S2  | against "asked"                 | blocking.hpp           | buffering, both sides miss         |
+//   | of blocking.hpp  |                                 |                        | (queue_faults E1). Costs nothing   |
+//   |                  |                                 |                        | on x86-64 and ARMv8                |
+//   | head_, tail_     | nothing                         | -                      | relaxed: monotone guesses; the     |
+//   |                  |                                 |                        | entries decide and carry the rest  |
 
 }  // namespace headrace::detail
