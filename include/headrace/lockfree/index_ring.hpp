@@ -50,6 +50,8 @@ class alignas(cache_line) IndexRing {
   /// A ring of `size` places (1 to max_size) that holds 0 ... filled - 1. `first_cycle`: a test starts next to the wrap.
   IndexRing(std::size_t size, std::size_t filled, Word first_cycle)
       : size_(size), lag_(size < most_lag ? static_cast<unsigned>(size) : most_lag), entries_(size) {
+    static_assert(offsetof(IndexRing, head_) >= cache_line && sizeof(IndexRing) % cache_line == 0);
+    static_assert(offsetof(IndexRing, tail_) - offsetof(IndexRing, head_) >= cache_line);
     for (std::size_t i = 0; i < size; ++i) {
       const Word entry = i < filled ? join(first_cycle, static_cast<Word>(i)) : join(before(first_cycle), Word{0});
       entries_[i].store(entry, std::memory_order_relaxed);  // relaxed: not shared yet

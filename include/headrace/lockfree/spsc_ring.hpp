@@ -49,7 +49,12 @@ class SpscRing {
 
   /// A ring of exactly `capacity` elements. std::invalid_argument for 0 or more than max_capacity,
   /// std::bad_array_new_length where so many elements do not fit the address space; both before memory is asked for.
-  explicit SpscRing(std::size_t capacity) : capacity_(checked(capacity)), cells_(capacity), full_at_(capacity) {}
+  explicit SpscRing(std::size_t capacity) : capacity_(checked(capacity)), cells_(capacity), full_at_(capacity) {
+    static_assert(offsetof(SpscRing, tail_) >= cache_line && sizeof(SpscRing) % cache_line == 0);
+    static_assert(offsetof(SpscRing, full_at_) - offsetof(SpscRing, tail_) >= cache_line);
+    static_assert(offsetof(SpscRing, head_) - offsetof(SpscRing, full_at_) >= cache_line);
+    static_assert(offsetof(SpscRing, tail_seen_) - offsetof(SpscRing, head_) >= cache_line);
+  }
   SpscRing(const SpscRing&) = delete;
   SpscRing& operator=(const SpscRing&) = delete;
   /// Destroys what is left. No thread may be inside.
