@@ -122,7 +122,7 @@ TEST(RingsLinearizable, A_push_that_the_close_overtakes_gives_its_argument_back)
   using Queue = MpmcRing<test::MoveOnly, std::uint64_t, ScheduledAtomic>;
   bool overtaken = false;
   for (std::uint64_t seed = 0; seed < 300; ++seed) {
-    Queue queue(2);
+    Queue queue(1);
     auto value = std::make_unique<std::uint64_t>(5);
     PushResult result = PushResult::full;
     Scheduler scheduler(seed);
@@ -141,6 +141,7 @@ TEST(RingsLinearizable, A_push_that_the_close_overtakes_gives_its_argument_back)
       overtaken = true;
     }
     ASSERT_TRUE(queue.drained());
+    ASSERT_FALSE(queue.full()) << "the place of the refused push is lost";
   }
   EXPECT_TRUE(overtaken);
 }

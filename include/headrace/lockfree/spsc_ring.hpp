@@ -187,16 +187,16 @@ class SpscRing {
   std::size_t next(std::size_t position) const noexcept { return position + 1 == 2 * capacity_ ? 0 : position + 1; }
 
   // Layout
-  //   line 0   capacity_, cells_, closed_   read only until the close
+  //   line 0   capacity_, cells_   read only
   //   line 1   tail_       written by the producer, read by the consumer when the ring looks empty
-  //   line 2   full_at_    the producer's own
+  //   line 2   full_at_, closed_    the producer's own; closed_ read by the consumer when it looks for the end
   //   line 3   head_       written by the consumer, read by the producer when the ring looks full
   //   line 4   tail_seen_  the consumer's own
   alignas(cache_line) const std::size_t capacity_;
   detail::AlignedArray<Cell> cells_;
-  Atom<bool> closed_{false};
   alignas(cache_line) Atom<std::size_t> tail_{0};
   alignas(cache_line) std::size_t full_at_;
+  Atom<bool> closed_{false};
   alignas(cache_line) Atom<std::size_t> head_{0};
   alignas(cache_line) std::size_t tail_seen_ = 0;
 };
