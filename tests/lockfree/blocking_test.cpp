@@ -1,4 +1,5 @@
-// Blocking queues: waiting, timeouts, close and cancel before, during and after a wait; no lost wakeup under any schedule.
+// Blocking queues: waiting, timeouts, close and cancel before, during and after a wait; no lost wakeup under any
+// schedule.
 #include "headrace/lockfree/blocking.hpp"
 
 #include <gtest/gtest.h>
@@ -121,7 +122,8 @@ void on_signal(int) {}
 
 TEST(Blocking, A_storm_of_signals_neither_wakes_nor_prolongs_a_wait) {
   const Deadline deadline;
-  struct sigaction action {}, before {};
+  struct sigaction action {
+  }, before{};
   action.sa_handler = on_signal;  // no SA_RESTART: system calls return EINTR
   ASSERT_EQ(sigaction(SIGUSR1, &action, &before), 0);
   Blocking<MpmcRing<std::uint64_t>> queue(1, sleeps_at_once);
@@ -230,6 +232,69 @@ TEST(ScheduledBlocking, No_wakeup_is_lost_and_the_end_comes_after_the_last_eleme
   no_wakeup_is_lost<Mpmc>({2, 2}, seeds);
   no_wakeup_is_lost<Mpmc>({1, 3}, seeds);
   no_wakeup_is_lost<SpscRing<std::uint64_t, ScheduledAtomic>>({1, 1}, seeds);
+}
+
+// Threads that take or give one element and leave do not come back to look for what others left: each wake-up counts.
+TEST(ScheduledBlocking, Who_takes_one_element_and_leaves_passes_the_wakeup_on) {
+  using Mpmc = MpmcRing<std::uint64_t, std::uint64_t, ScheduledAtomic>;
+  for (const bool tries : {false, true}) {
+    for (std::uint64_t seed = 0; seed < static_cast<std::uint64_t>(test::scaled(400)); ++seed) {
+      Blocking<Mpmc, ScheduledAtomic> queue(3, sleeps_at_once);
+      unsigned got = 0;
+      Scheduler scheduler(seed);
+      for (int c = 0; c < 3; ++c) {
+        scheduler.spawn([&] { got += queue.pop().has_value(); });
+      }
+      scheduler.spawn([&] {
+        for (std::uint64_t i = 0; i < 3; ++i) {
+          ASSERT_EQ(tries ? queue.try_push(std::uint64_t{i}) : queue.push(i), PushResult::ok);
+        }
+      });
+      ASSERT_EQ(scheduler.run(), Scheduler::Outcome::finished);
+      ASSERT_EQ(scheduler.expired(), 0u) << "lost wakeup, seed " << seed;
+      ASSERT_EQ(got, 3u);
+    }
+  }
+}
+
+TEST(ScheduledBlocking, A_waiter_whose_element_is_stolen_asks_again_before_it_looks) {
+  using Mpmc = MpmcRing<std::uint64_t, std::uint64_t, ScheduledAtomic>;
+  for (std::uint64_t seed = 0; seed < static_cast<std::uint64_t>(test::scaled(3000)); ++seed) {
+    Blocking<Mpmc, ScheduledAtomic> queue(2, sleeps_at_once);
+    Scheduler scheduler(seed);
+    scheduler.spawn([&] { ASSERT_TRUE(queue.pop()); });
+    scheduler.spawn([&] {  // the thief: does not wait, does not pass anything on
+      while (!queue.try_pop()) {
+      }
+    });
+    scheduler.spawn([&] {
+      for (std::uint64_t i = 0; i < 2; ++i) ASSERT_EQ(queue.push(i), PushResult::ok);
+    });
+    ASSERT_EQ(scheduler.run(), Scheduler::Outcome::finished);
+    ASSERT_EQ(scheduler.expired(), 0u) << "lost wakeup, seed " << seed;
+  }
+}
+
+TEST(ScheduledBlocking, Who_makes_room_for_one_and_leaves_wakes_a_producer) {
+  using Mpmc = MpmcRing<std::uint64_t, std::uint64_t, ScheduledAtomic>;
+  for (const bool tries : {false, true}) {
+    for (std::uint64_t seed = 0; seed < static_cast<std::uint64_t>(test::scaled(400)); ++seed) {
+      Blocking<Mpmc, ScheduledAtomic> queue(2, sleeps_at_once);
+      for (std::uint64_t i = 0; i < 2; ++i) ASSERT_EQ(queue.push(i), PushResult::ok);
+      Scheduler scheduler(seed);
+      for (int p = 0; p < 2; ++p) {
+        scheduler.spawn([&] { ASSERT_EQ(queue.push(9), PushResult::ok); });
+      }
+      scheduler.spawn([&] {
+        for (int i = 0; i < 2; ++i) {
+          const auto value = tries ? queue.try_pop() : queue.pop();
+          ASSERT_TRUE(value);
+        }
+      });
+      ASSERT_EQ(scheduler.run(), Scheduler::Outcome::finished);
+      ASSERT_EQ(scheduler.expired(), 0u) << "lost wakeup, seed " << seed;
+    }
+  }
 }
 
 TEST(ScheduledBlocking, A_cancel_reaches_every_waiter_at_every_moment) {

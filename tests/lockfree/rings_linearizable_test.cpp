@@ -1,5 +1,5 @@
-// Small histories of MpmcRing under the deterministic scheduler, judged exactly; and the kit's control: the lost element of
-// an SCQ whose dequeuers set the safe bit (queue_faults B1), in an exact schedule.
+// Small histories of MpmcRing under the deterministic scheduler, judged exactly; and the kit's control: the lost
+// element of an SCQ whose dequeuers set the safe bit (queue_faults B1), in an exact schedule.
 #include <gtest/gtest.h>
 
 #include <cstdint>
@@ -58,8 +58,8 @@ class Recorder {
 };
 
 std::string text(const QueueHistory& history) {
-  static constexpr const char* names[] = {"push ok", "push full", "push closed", "pop", "pop nothing", "close",
-                                          "drained", "not drained"};
+  static constexpr const char* names[] = {"push ok",     "push full", "push closed", "pop",
+                                          "pop nothing", "close",     "drained",     "not drained"};
   std::string out;
   for (const QueueOp& op : history) {
     out += std::to_string(op.call) + "-" + std::to_string(op.end) + " " + names[static_cast<int>(op.kind)] + " " +
@@ -89,8 +89,10 @@ TEST(RingsLinearizable, MpmcRing_small_histories_are_a_queues) {
       const std::uint64_t plan = random();
       scheduler.spawn([&, t, plan] {
         for (std::uint64_t i = 0; i < calls; ++i) {
-          if (plan >> i & 1) record.push(queue, 10 * t + i);
-          else record.pop(queue);
+          if (plan >> i & 1)
+            record.push(queue, 10 * t + i);
+          else
+            record.pop(queue);
         }
         if (closes != 0 || t != 0) return;
         record.run([&] {
@@ -102,8 +104,8 @@ TEST(RingsLinearizable, MpmcRing_small_histories_are_a_queues) {
     }
     ASSERT_EQ(scheduler.run(), Scheduler::Outcome::finished) << "seed " << seed;
     for (std::size_t i = 0; i <= capacity; ++i) record.pop(queue);
-    ASSERT_TRUE(test::linearizable(record.history, capacity))
-        << "seed " << seed << ", capacity " << capacity << "\n" << text(record.history);
+    ASSERT_TRUE(test::linearizable(record.history, capacity)) << "seed " << seed << ", capacity " << capacity << "\n"
+                                                              << text(record.history);
     ASSERT_EQ(test::bad_pattern(record.history), "") << "seed " << seed;
     for (const QueueOp& op : record.history) {
       full += op.kind == Kind::full;
@@ -172,17 +174,17 @@ QueueHistory run_the_schedule_of_b1() {
   // take: threshold, then the head's fetch_add; stops before it reads the entry. put: stops after the tail's fetch_add.
   constexpr std::size_t past_head = 3, past_tail = 2;
 
-  const unsigned first = scheduler.spawn([&] { put(0); });           // position 4, place 0
-  const unsigned late_0 = scheduler.spawn([&] { take(); });          // head 4
-  const unsigned lap_1 = scheduler.spawn([&] {                       // positions 5, 6, 7
+  const unsigned first = scheduler.spawn([&] { put(0); });   // position 4, place 0
+  const unsigned late_0 = scheduler.spawn([&] { take(); });  // head 4
+  const unsigned lap_1 = scheduler.spawn([&] {               // positions 5, 6, 7
     for (std::uint64_t v = 1; v <= 3; ++v) put(v), take();
   });
-  const unsigned late_1 = scheduler.spawn([&] { take(); });          // head 8, place 0
-  const unsigned lap_2 = scheduler.spawn([&] {                       // 8 is not free: positions 9, 10, 11
+  const unsigned late_1 = scheduler.spawn([&] { take(); });  // head 8, place 0
+  const unsigned lap_2 = scheduler.spawn([&] {               // 8 is not free: positions 9, 10, 11
     for (std::uint64_t v = 4; v <= 6; ++v) put(v), take();
   });
-  const unsigned enqueuer = scheduler.spawn([&] { put(7); });        // tail 12, place 0
-  const unsigned gone_by = scheduler.spawn([&] { take(); });         // head 12: its element is not there yet
+  const unsigned enqueuer = scheduler.spawn([&] { put(7); });  // tail 12, place 0
+  const unsigned gone_by = scheduler.spawn([&] { take(); });   // head 12: its element is not there yet
   const unsigned drain = scheduler.spawn([&] {
     for (int i = 0; i < 6; ++i) take();
   });

@@ -51,7 +51,7 @@ bool others_go_on(Queue& queue, Victims who, unsigned victims, std::uint64_t poi
   const std::uint64_t items = one_thread ? 500 : 20;
   std::atomic<std::uint64_t> pushed{0}, popped{0};
   std::atomic<bool> in_order{true};
-  const auto push = [&] { 
+  const auto push = [&] {
     const std::uint64_t next = pushed;
     if (next < items && queue.try_push(next) == PushResult::ok) ++pushed;
   };
@@ -105,7 +105,9 @@ TEST(RingsProgress, MpmcRing_goes_on_with_up_to_capacity_minus_one_threads_froze
       for (const unsigned victims : {1u, static_cast<unsigned>(capacity - 1)}) {
         SCOPED_TRACE(std::to_string(capacity) + " places, " + std::to_string(victims) + " victims, kind " +
                      std::to_string(static_cast<int>(who)));
-        const std::size_t prefill = who == Victims::producers ? 0 : who == Victims::consumers ? capacity - 1 : capacity / 2;
+        const std::size_t prefill = who == Victims::producers   ? 0
+                                    : who == Victims::consumers ? capacity - 1
+                                                                : capacity / 2;
         const auto verdict = freeze_everywhere<Ring>(capacity, who, victims, prefill);
         EXPECT_GE(verdict.points, 6u);
         EXPECT_EQ(verdict.blocking, Points{});
@@ -165,7 +167,8 @@ TEST(RingsProgress, MpmcRing_close_frozen_anywhere_stops_nobody) {
   }
 }
 
-// Wait-free: each side's operations return within a fixed number of their own accesses, wherever the other side stopped.
+// Wait-free: each side's operations return within a fixed number of their own accesses, wherever the other side
+// stopped.
 TEST(RingsProgress, SpscRing_each_side_goes_on_wherever_the_other_stops) {
   for (const std::size_t capacity : {1u, 2u, 3u}) {
     for (const bool freeze_producer : {true, false}) {

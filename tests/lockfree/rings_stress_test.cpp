@@ -23,9 +23,7 @@ using test::QueueHistory;
 using test::QueueOp;
 using Kind = QueueOp::Kind;
 
-std::uint64_t now() {
-  return static_cast<std::uint64_t>(std::chrono::steady_clock::now().time_since_epoch().count());
-}
+std::uint64_t now() { return static_cast<std::uint64_t>(std::chrono::steady_clock::now().time_since_epoch().count()); }
 
 void pin_to_one_processor() {
   cpu_set_t allowed;
@@ -138,8 +136,10 @@ TEST(RingsStress, Ten_thousand_short_lived_threads_leave_nothing_behind) {
       std::thread threads[4];
       for (int t = 0; t < 4; ++t) {
         threads[t] = std::thread([&, t] {
-          if (t % 2 == 0) pushed += queue.try_push(test::Tracked(1)) == PushResult::ok ? 1u : 0u;
-          else popped += queue.try_pop().has_value() ? 1u : 0u;
+          if (t % 2 == 0)
+            pushed += queue.try_push(test::Tracked(1)) == PushResult::ok ? 1u : 0u;
+          else
+            popped += queue.try_pop().has_value() ? 1u : 0u;
         });
       }
       for (auto& thread : threads) thread.join();

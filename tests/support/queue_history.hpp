@@ -1,14 +1,14 @@
 // What happened to a queue, and whether it can have been a queue.
 //
 // A history is a list of operations with their answers and their times of call and return. Two judges:
-// `linearizable` searches for an order of the operations that respects those times and in which a sequential queue gives
-// the same answers (Wing and Gong); exact, exponential, for up to some twenty operations. `bad_pattern` looks for the four
-// patterns that make a history impossible for any queue (Henzinger, Sezgin and Vafeiadis, CONCUR 2013); n log n, for
-// histories of any length in which every value is pushed once.
+// `linearizable` searches for an order of the operations that respects those times and in which a sequential queue
+// gives the same answers (Wing and Gong); exact, exponential, for up to some twenty operations. `bad_pattern` looks for
+// the four patterns that make a history impossible for any queue (Henzinger, Sezgin and Vafeiadis, CONCUR 2013); n log
+// n, for histories of any length in which every value is pushed once.
 //
-// The sequential queue is MpmcRing's: first in, first out; ok only below the capacity and before the close; `closed` only
-// after the close; "nothing" only when empty. `full` is allowed where the elements and the other operations under way
-// together reach the capacity, because an operation in flight holds a place.
+// The sequential queue is MpmcRing's: first in, first out; ok only below the capacity and before the close; `closed`
+// only after the close; "nothing" only when empty. `full` is allowed where the elements and the other operations under
+// way together reach the capacity, because an operation in flight holds a place.
 #pragma once
 #include <algorithm>
 #include <cstddef>
@@ -69,21 +69,28 @@ class LinearizabilityChecker {
         if (closed_ || queue_.size() >= capacity_) return false;
         queue_.push_back(op.value);
         return true;
-      case Kind::full: return !closed_ && queue_.size() + others_holding(i, done) >= capacity_;
-      case Kind::refused: return closed_;
+      case Kind::full:
+        return !closed_ && queue_.size() + others_holding(i, done) >= capacity_;
+      case Kind::refused:
+        return closed_;
       case Kind::popped:
         if (queue_.empty() || queue_.front() != op.value) return false;
         queue_.pop_front();
         return true;
-      case Kind::nothing: return queue_.empty();
-      case Kind::close: closed_ = true; return true;
-      case Kind::drained: return closed_ && queue_.empty();
-      case Kind::not_drained: return !closed_ || !queue_.empty();
+      case Kind::nothing:
+        return queue_.empty();
+      case Kind::close:
+        closed_ = true;
+        return true;
+      case Kind::drained:
+        return closed_ && queue_.empty();
+      case Kind::not_drained:
+        return !closed_ || !queue_.empty();
     }
     return false;
   }
-  // Operations that overlap this one and may hold a place beside the elements: a push before its effect, a pop after its
-  // effect, a push that will be refused.
+  // Operations that overlap this one and may hold a place beside the elements: a push before its effect, a pop after
+  // its effect, a push that will be refused.
   std::size_t others_holding(std::size_t i, std::uint64_t done) const {
     std::size_t count = 0;
     for (std::size_t j = 0; j < ops_.size(); ++j) {

@@ -1,6 +1,6 @@
-// A control for the kit: the scalable circular queue (Nikolaev, DISC 2019, figure 8), from the paper, and with a fault that
-// a published port of it has: a dequeuer that takes an empty entry over to its own cycle sets the entry's "safe" bit
-// instead of keeping it (queue_faults B1). Then an enqueuer may fill a position whose dequeuer has gone by, and the
+// A control for the kit: the scalable circular queue (Nikolaev, DISC 2019, figure 8), from the paper, and with a fault
+// that a published port of it has: a dequeuer that takes an empty entry over to its own cycle sets the entry's "safe"
+// bit instead of keeping it (queue_faults B1). Then an enqueuer may fill a position whose dequeuer has gone by, and the
 // element is lost. Holds numbers below its capacity; the threads inside must not outnumber the capacity.
 #pragma once
 #include <atomic>
@@ -14,7 +14,8 @@ namespace headrace::test {
 template <bool KeepsSafeBit, template <class> class Atom = std::atomic>
 class ScqRing {
  public:
-  explicit ScqRing(std::size_t capacity) : n_(capacity), entries_(std::make_unique<Atom<std::uint64_t>[]>(2 * capacity)) {
+  explicit ScqRing(std::size_t capacity)
+      : n_(capacity), entries_(std::make_unique<Atom<std::uint64_t>[]>(2 * capacity)) {
     for (std::size_t i = 0; i < 2 * n_; ++i) entries_[i].store(entry(0, true, none));
     head_.store(2 * n_);
     tail_.store(2 * n_);

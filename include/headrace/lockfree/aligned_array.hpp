@@ -23,7 +23,7 @@ class AlignedArray {
   }
   ~AlignedArray() {
     std::destroy_n(data_, count_);
-    ::operator delete(data_, std::align_val_t{alignment});
+    ::operator delete (data_, std::align_val_t{alignment});
   }
   AlignedArray(const AlignedArray&) = delete;
   AlignedArray& operator=(const AlignedArray&) = delete;
@@ -38,7 +38,7 @@ class AlignedArray {
     constexpr std::size_t most = static_cast<std::size_t>(std::numeric_limits<std::ptrdiff_t>::max()) - alignment;
     if (count > most / sizeof(T)) throw std::bad_array_new_length();
     const std::size_t bytes = (count * sizeof(T) + alignment - 1) / alignment * alignment;
-    return static_cast<T*>(::operator new(bytes, std::align_val_t{alignment}));
+    return static_cast<T*>(::operator new (bytes, std::align_val_t{alignment}));
   }
 
   T* const data_;

@@ -18,10 +18,10 @@
 //       and must stay 0.
 //
 // Algorithm: try; spin for a bounded time, the last part by yielding; then sleep on an event count. A push wakes a
-// sleeping consumer only if one has asked, and takes the ask away, so that pushes that come before it runs cost nothing:
-// the woken thread empties the queue, and on its way out wakes the next sleeper if there is still something to do. So
-// one call into the kernel serves a batch of elements, and nobody is woken who did not ask. `wake_interval` makes
-// batches on purpose: a thread that was woken a moment ago naps until the interval is over before it asks again.
+// sleeping consumer only if one has asked, and takes the ask away, so that pushes that come before it runs cost
+// nothing: the woken thread empties the queue, and on its way out wakes the next sleeper if there is still something to
+// do. So one call into the kernel serves a batch of elements, and nobody is woken who did not ask. `wake_interval`
+// makes batches on purpose: a thread that was woken a moment ago naps until the interval is over before it asks again.
 // In a ring whose operations are sequentially consistent (MpmcRing) a push looks at `asked` by a load; else (SpscRing)
 // by a read-modify-write, because a load may pass the publication (queue_faults E1).
 //
@@ -51,7 +51,8 @@ struct BlockingOptions {
   /// Then looks with a yield to other threads between them, 0 or more.
   unsigned yields = 8;
   /// A thread is woken by a single element at most once in this time; in between it naps, and elements gather. Bounds
-  /// the wake-ups per second, adds up to this (and the kernel's timer slack) to the latency of an element. 0: never naps.
+  /// the wake-ups per second, adds up to this (and the kernel's timer slack) to the latency of an element. 0: never
+  /// naps.
   std::chrono::nanoseconds wake_interval = std::chrono::microseconds(50);
 };
 
@@ -211,7 +212,8 @@ class Blocking {
           },
           deadline);
     }
-    if (options_.wake_interval.count() > 0) mine.last_wake.store(ticks(), std::memory_order_relaxed);  // relaxed: a guess
+    if (options_.wake_interval.count() > 0)
+      mine.last_wake.store(ticks(), std::memory_order_relaxed);  // relaxed: a guess
     pass_on(mine);
   }
 
@@ -220,8 +222,8 @@ class Blocking {
   bool nap(Side& side, Clock::time_point deadline, Done&& done) noexcept {
     if (options_.wake_interval.count() <= 0) return false;
     // relaxed: a heuristic
-    const auto rest = options_.wake_interval -
-                      std::chrono::nanoseconds(ticks() - side.last_wake.load(std::memory_order_relaxed));
+    const auto rest =
+        options_.wake_interval - std::chrono::nanoseconds(ticks() - side.last_wake.load(std::memory_order_relaxed));
     if (rest.count() <= 0 || (deadline != Clock::time_point::max() && Clock::now() + rest >= deadline)) return false;
     const auto key = side.events.prepare();
     if (done()) {
@@ -279,14 +281,13 @@ class Blocking {
 };
 
 // Ordering table
-//   | pair             | publishes                       | who relies on it       | why not weaker                     |
-//   | S1 <-> S2        | "asked" against the ring's      | every sleep on a       | acquire and release: both sides    |
-//   | with the ring's  | entry                           | MpmcRing               | can miss (store buffering)         |
-//   | N1, N2           |                                 |                        |                                    |
-//   | S3 <-> S4        | "asked" against the ring's      | every sleep on a       | one word's order decides; a load   |
-//   |                  | position                        | SpscRing               | in place of S4 may pass the store  |
-//   | S1, S3 -> S4     | the announcement before the ask | the waker's look at    | relaxed: it could see no waiter    |
-//   |                  |                                 | the event count        |                                    |
-//   | C1 <-> C2        | cancel against announcement     | a waiter at cancel     | relaxed: it could sleep after it   |
+//   | pair             | publishes                       | who relies on it       | why not weaker | | S1 <-> S2 |
+//   "asked" against the ring's      | every sleep on a       | acquire and release: both sides    | | with the ring's
+//   | entry                           | MpmcRing               | can miss (store buffering)         | | N1, N2 | | | |
+//   | S3 <-> S4        | "asked" against the ring's      | every sleep on a       | one word's order decides; a load |
+//   |                  | position                        | SpscRing               | in place of S4 may pass the store |
+//   | S1, S3 -> S4     | the announcement before the ask | the waker's look at    | relaxed: it could see no waiter |
+//   |                  |                                 | the event count        | | | C1 <-> C2        | cancel
+//   against announcement     | a waiter at cancel     | relaxed: it could sleep after it   |
 
 }  // namespace headrace

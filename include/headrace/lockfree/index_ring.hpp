@@ -1,4 +1,5 @@
-// IndexRing: a bounded FIFO of small numbers, lock-free by helping. The half of MpmcRing that is shared between threads.
+// IndexRing: a bounded FIFO of small numbers, lock-free by helping. The half of MpmcRing that is shared between
+// threads.
 //
 // What it is. The naive circular queue of Nikolaev (DISC 2019, doi 10.4230/LIPIcs.DISC.2019.28, figure 5): a ring of
 // words {cycle, index}, a head and a tail {cycle, position}. Two additions: the tail is only a hint that may lag a few
@@ -22,8 +23,8 @@
 // the head on owns the index read (the entry cannot have changed while the head stood: I3).
 // Words are compared for equality and for "one behind" only, so cycles may wrap.
 //
-// Progress: put, take and close are lock-free: a failed compare-exchange means that another put, take or help succeeded.
-// A thread stalled inside keeps the index it holds and delays nobody.
+// Progress: put, take and close are lock-free: a failed compare-exchange means that another put, take or help
+// succeeded. A thread stalled inside keeps the index it holds and delays nobody.
 #pragma once
 #include <atomic>
 #include <climits>
@@ -47,7 +48,8 @@ class alignas(cache_line) IndexRing {
   static constexpr Word mark = index_mask;
   static constexpr std::size_t max_size = std::size_t{index_mask} + 1;
 
-  /// A ring of `size` places (1 to max_size) that holds 0 ... filled - 1. `first_cycle`: a test starts next to the wrap.
+  /// A ring of `size` places (1 to max_size) that holds 0 ... filled - 1. `first_cycle`: a test starts next to the
+  /// wrap.
   IndexRing(std::size_t size, std::size_t filled, Word first_cycle)
       : size_(size), lag_(size < most_lag ? static_cast<unsigned>(size) : most_lag), entries_(size) {
     static_assert(offsetof(IndexRing, head_) >= cache_line && sizeof(IndexRing) % cache_line == 0);
@@ -172,14 +174,14 @@ class alignas(cache_line) IndexRing {
 };
 
 // Ordering table
-//   | pair             | publishes                       | who relies on it       | why not weaker                     |
-//   | N1 -> N2         | what was done under the index   | the taker of the index | relaxed: reads half a value        |
-//   | N1 -> N3         | everything before the mark      | whoever sees the end   | relaxed: misses the last writes    |
-//   | N1 <-> N2, N3,   | a filled entry (the mark)       | the sleeper of         | acquire and release: store         |
-//   | N4, with S1, S2  | against "asked"                 | blocking.hpp           | buffering, both sides miss         |
-//   | of blocking.hpp  |                                 |                        | (queue_faults E1). Costs nothing   |
-//   |                  |                                 |                        | on x86-64 and ARMv8                |
-//   | head_, tail_     | nothing                         | -                      | relaxed: monotone guesses; the     |
-//   |                  |                                 |                        | entries decide and carry the rest  |
+//   | pair             | publishes                       | who relies on it       | why not weaker | | N1 -> N2 | what
+//   was done under the index   | the taker of the index | relaxed: reads half a value        | | N1 -> N3         |
+//   everything before the mark      | whoever sees the end   | relaxed: misses the last writes    | | N1 <-> N2, N3, |
+//   a filled entry (the mark)       | the sleeper of         | acquire and release: store         | | N4, with S1, S2
+//   | against "asked"                 | blocking.hpp           | buffering, both sides miss         | | of blocking.hpp
+//   |                                 |                        | (queue_faults E1). Costs nothing   | | | | | on x86-64
+//   and ARMv8                | | head_, tail_     | nothing                         | -                      | relaxed:
+//   monotone guesses; the     | |                  |                                 |                        | entries
+//   decide and carry the rest  |
 
 }  // namespace headrace::detail

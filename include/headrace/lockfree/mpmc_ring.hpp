@@ -42,8 +42,8 @@
 
 namespace headrace {
 
-/// `IndexWord` is the width of positions and cycles: 64 bits in earnest, 16 where a test wants to see them wrap (a narrow
-/// cycle can be overtaken by a thread that sleeps for 2^8 laps; 2^48 laps are out of reach).
+/// `IndexWord` is the width of positions and cycles: 64 bits in earnest, 16 where a test wants to see them wrap (a
+/// narrow cycle can be overtaken by a thread that sleeps for 2^8 laps; 2^48 laps are out of reach).
 template <Element T, std::unsigned_integral IndexWord = std::uint64_t, template <class> class Atom = std::atomic>
 class MpmcRing {
   using Ring = detail::IndexRing<IndexWord, Atom>;
@@ -83,8 +83,8 @@ class MpmcRing {
 
   /// Appends a copy. A copy that may throw is made before anything is claimed, so an exception changes nothing.
   /// Thread-safe. Progress: lock-free, as above, if the copy constructor is.
-  PushResult try_push(const T& value) noexcept(std::is_nothrow_copy_constructible_v<T>) requires
-      std::copy_constructible<T> {
+  PushResult try_push(const T& value) noexcept(
+      std::is_nothrow_copy_constructible_v<T>) requires std::copy_constructible<T> {
     if constexpr (std::is_nothrow_copy_constructible_v<T>) {
       IndexWord i;
       if (const PushResult claim = claim_slot(i); claim != PushResult::ok) return claim;
@@ -178,7 +178,7 @@ class MpmcRing {
 };
 
 // Ordering table (the rest is in index_ring.hpp)
-//   | pair     | publishes                         | who relies on it    | why not weaker                              |
-//   | R2 -> A4 | what the closer did before close  | who sees closed     | relaxed: sees the state without its reason  |
+//   | pair     | publishes                         | who relies on it    | why not weaker | | R2 -> A4 | what the
+//   closer did before close  | who sees closed     | relaxed: sees the state without its reason  |
 
 }  // namespace headrace

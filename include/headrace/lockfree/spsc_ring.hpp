@@ -1,23 +1,26 @@
 // SpscRing<T>: a bounded first-in first-out queue from one producer to one consumer, wait-free on both sides.
 //
 // What it is. Exactly `capacity` elements in exactly that many places. Elements are made in place (try_claim, publish)
-// and used in place (front, pop), so that a large element is never moved; try_push and try_pop are there for small ones.
-// For waiting, wrap it: Blocking<SpscRing<T>>.
+// and used in place (front, pop), so that a large element is never moved; try_push and try_pop are there for small
+// ones. For waiting, wrap it: Blocking<SpscRing<T>>.
 //
 // When not to use it. With a second producer or consumer, even "only sometimes": use MpmcRing.
 //
 // Invariants
 //   I1  tail_ and head_ are positions in [0, 2 * capacity): the publications (pops) so far, modulo 2 * capacity. Equal:
-//       empty. `capacity` apart: full. They wrap every second lap, so that no counter ever grows to the end of its type.
+//       empty. `capacity` apart: full. They wrap every second lap, so that no counter ever grows to the end of its
+//       type.
 //   I2  Position p lives in place p (first half) or p - capacity (second half): exactly `capacity` places.
 //   I3  An element exists in a place exactly while its position is in [head_, tail_).
-//   I4  full_at_ is a lap apart from some earlier value of head_, tail_seen_ an earlier value of tail_: an old value only
+//   I4  full_at_ is a lap apart from some earlier value of head_, tail_seen_ an earlier value of tail_: an old value
+//   only
 //       makes a side look again.
 //
-// Algorithm: Lamport's ring; each side remembers the other's position and reads it anew only when the ring looks full (or
-// empty), so that in a run of elements the two lines change hands once per run (MCRingBuffer; rigtorp's queue). Positions
-// modulo twice the capacity give the exact capacity without a slack place and with one store per operation besides the
-// element (a second one, for a place beside a free-running counter, cost 40 % of the throughput between two processors).
+// Algorithm: Lamport's ring; each side remembers the other's position and reads it anew only when the ring looks full
+// (or empty), so that in a run of elements the two lines change hands once per run (MCRingBuffer; rigtorp's queue).
+// Positions modulo twice the capacity give the exact capacity without a slack place and with one store per operation
+// besides the element (a second one, for a place beside a free-running counter, cost 40 % of the throughput between two
+// processors).
 //
 // Progress: every operation is wait-free. A stalled consumer shows as `full` once `capacity` elements wait, a stalled
 // producer as "nothing"; nothing else.
@@ -93,8 +96,8 @@ class SpscRing {
     return PushResult::ok;
   }
   /// Appends a copy, made in place; if it throws, nothing has changed. Progress: wait-free if the copy is.
-  PushResult try_push(const T& value) noexcept(std::is_nothrow_copy_constructible_v<T>) requires
-      std::copy_constructible<T> {
+  PushResult try_push(const T& value) noexcept(
+      std::is_nothrow_copy_constructible_v<T>) requires std::copy_constructible<T> {
     if (closed()) return PushResult::closed;
     T* const place = try_claim();
     if (place == nullptr) return PushResult::full;
@@ -141,7 +144,8 @@ class SpscRing {
     return value;
   }
 
-  /// Closed, and the last element has been popped: the end of the stream. Once true, true for ever. Progress: wait-free.
+  /// Closed, and the last element has been popped: the end of the stream. Once true, true for ever. Progress:
+  /// wait-free.
   [[nodiscard]] bool drained() const noexcept { return closed() && empty(); }
 
   // ---- Either side ---------------------------------------------------------------------------------------------
@@ -202,10 +206,10 @@ class SpscRing {
 };
 
 // Ordering table
-//   | pair         | publishes                        | who relies on it | why not weaker                              |
-//   | R1 -> A2, A3 | the element                      | the consumer     | relaxed: it could read half an element      |
-//   | R2 -> A1, A5 | that the element has left        | the producer     | relaxed: it could overwrite it while it is  |
-//   |              |                                  |                  | still being moved out                       |
-//   | R3 -> A4     | that all publications were before| the consumer     | relaxed: it could see the end too early     |
+//   | pair         | publishes                        | who relies on it | why not weaker | | R1 -> A2, A3 | the
+//   element                      | the consumer     | relaxed: it could read half an element      | | R2 -> A1, A5 |
+//   that the element has left        | the producer     | relaxed: it could overwrite it while it is  | | | | | still
+//   being moved out                       | | R3 -> A4     | that all publications were before| the consumer     |
+//   relaxed: it could see the end too early     |
 
 }  // namespace headrace
