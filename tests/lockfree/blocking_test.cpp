@@ -107,11 +107,17 @@ TYPED_TEST(BlockingQueues, A_cancel_ends_both_sides_and_destroys_what_is_left) {
   ASSERT_EQ(queue.push(number(1)), PushResult::ok);
   ASSERT_EQ(queue.push(number(2)), PushResult::ok);
   PushResult result = PushResult::full;
-  std::thread producer([&] { result = queue.push(number(3)); });
+  int reason = 0, seen = 0;  // plain: a cancel without its order is a race
+  std::thread producer([&] {
+    result = queue.push(number(3));
+    seen = reason;
+  });
   std::this_thread::sleep_for(1ms);
+  reason = 7;
   queue.cancel();
   producer.join();
   EXPECT_EQ(result, PushResult::closed);
+  EXPECT_EQ(seen, 7);
   EXPECT_FALSE(queue.pop());
   EXPECT_FALSE(queue.try_pop());
   EXPECT_TRUE(queue.drained());
@@ -259,7 +265,7 @@ TEST(ScheduledBlocking, Who_takes_one_element_and_leaves_passes_the_wakeup_on) {
 
 TEST(ScheduledBlocking, A_waiter_whose_element_is_stolen_asks_again_before_it_looks) {
   using Mpmc = MpmcRing<std::uint64_t, std::uint64_t, ScheduledAtomic>;
-  for (std::uint64_t seed = 0; seed < static_cast<std::uint64_t>(test::scaled(3000)); ++seed) {
+  for (std::uint64_t seed = 0; seed < static_cast<std::uint64_t>(test::scaled(1500)); ++seed) {
     Blocking<Mpmc, ScheduledAtomic> queue(2, sleeps_at_once);
     Scheduler scheduler(seed);
     scheduler.spawn([&] { ASSERT_TRUE(queue.pop()); });

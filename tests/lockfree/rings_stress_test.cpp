@@ -118,6 +118,31 @@ TEST(RingsStress, Histories_of_many_threads_are_a_queues) {
   }
 }
 
+// Plain data before the close: whoever is told of the close may read it. Without the orders it is a race.
+TEST(RingsStress, Whoever_is_told_of_the_close_sees_its_reason) {
+  for (int round = 0; round < test::scaled(200); ++round) {
+    MpmcRing<std::uint64_t> queue(2);
+    int reason = 0;
+    std::vector<std::thread> threads;
+    threads.emplace_back([&] {
+      while (queue.try_push(std::uint64_t{1}) != PushResult::closed) sched_yield();
+      EXPECT_EQ(reason, 7);
+    });
+    threads.emplace_back([&] {
+      while (!queue.closed()) sched_yield();
+      EXPECT_EQ(reason, 7);
+    });
+    threads.emplace_back([&] {
+      while (!queue.drained()) static_cast<void>(queue.try_pop());
+      EXPECT_EQ(reason, 7);
+    });
+    sched_yield();
+    reason = 7;
+    queue.close();
+    for (auto& thread : threads) thread.join();
+  }
+}
+
 TEST(RingsStress, Cycles_wrap_under_load) {
   const test::Deadline deadline(std::chrono::seconds(240));
   for (const std::size_t capacity : {1u, 3u, 7u}) {

@@ -150,8 +150,8 @@ class Blocking {
   /// times. An element whose push races with it may be lost (destroyed with the queue).
   /// Progress: the ring's, and two calls that do not block.
   void cancel() noexcept {
-    // [C1] seq_cst, with [C2]: what was done before the cancel; either a waiter sees it or wake_all() sees the waiter.
-    cancelled_.store(true, std::memory_order_seq_cst);
+    // [C1] release, to [C2]: what was done before the cancel. That no waiter sleeps over it is the event count's part.
+    cancelled_.store(true, std::memory_order_release);
     ring_.close();
     wake_all();
   }
@@ -179,8 +179,8 @@ class Blocking {
   }
 
   bool cancelled() const noexcept {
-    // [C2] seq_cst, with [C1]: a waiter looks here after it has announced itself.
-    return cancelled_.load(std::memory_order_seq_cst);
+    // [C2] acquire, from [C1]: whoever sees the cancel sees its reason.
+    return cancelled_.load(std::memory_order_acquire);
   }
 
   void take(std::optional<value_type>& value) noexcept {
@@ -280,14 +280,17 @@ class Blocking {
   Side room_;   // producers wait here
 };
 
+// clang-format off
 // Ordering table
-//   | pair             | publishes                       | who relies on it       | why not weaker | | S1 <-> S2 |
-//   "asked" against the ring's      | every sleep on a       | acquire and release: both sides    | | with the ring's
-//   | entry                           | MpmcRing               | can miss (store buffering)         | | N1, N2 | | | |
-//   | S3 <-> S4        | "asked" against the ring's      | every sleep on a       | one word's order decides; a load |
-//   |                  | position                        | SpscRing               | in place of S4 may pass the store |
-//   | S1, S3 -> S4     | the announcement before the ask | the waker's look at    | relaxed: it could see no waiter |
-//   |                  |                                 | the event count        | | | C1 <-> C2        | cancel
-//   against announcement     | a waiter at cancel     | relaxed: it could sleep after it   |
+//   | pair             | publishes                       | who relies on it       | why not weaker                     |
+//   | S1 <-> S2        | "asked" against the ring's      | every sleep on a       | acquire and release: both sides    |
+//   | with the ring's  | entry                           | MpmcRing               | can miss (store buffering)         |
+//   | N1, N2           |                                 |                        |                                    |
+//   | S3 <-> S4        | "asked" against the ring's      | every sleep on a       | one word's order decides; a load   |
+//   |                  | position                        | SpscRing               | in place of S4 may pass the store  |
+//   | S1, S3 -> S4     | the announcement before the ask | the waker's look at    | relaxed: it could see no waiter    |
+//   |                  |                                 | the event count        |                                    |
+//   | C1 -> C2         | what was done before the cancel | who is told the end    | relaxed: it misses the reason      |
+// clang-format on
 
 }  // namespace headrace

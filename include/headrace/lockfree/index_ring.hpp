@@ -83,8 +83,8 @@ class alignas(cache_line) IndexRing {
       // relaxed: filled or not; the index is not used. A stale value fails the compare-exchange.
       Word seen = entry.load(std::memory_order_relaxed);
       if (is_free(seen, position)) {
-        // [N1] seq_cst, with [N2], [N3], [N4]: releases what was done under this index; and one of the two sides of the
-        // handshake of blocking.hpp. A failure reads nothing that is used.
+        // [N1] seq_cst, with [N2], [N3], [N4], [N5]: releases what was done under this index; and one of the two sides
+        // of the handshake of blocking.hpp. A failure reads nothing that is used.
         if (entry.compare_exchange_strong(seen, join(cycle(position), index), std::memory_order_seq_cst,
                                           std::memory_order_relaxed)) {
           return true;
@@ -92,7 +92,11 @@ class alignas(cache_line) IndexRing {
         backoff.pause();
       }
       if (cycle(seen) == cycle(position)) {
-        if ((seen & index_mask) == mark) return false;
+        if ((seen & index_mask) == mark) {
+          // [N5] seq_cst, with [N1]: whoever is refused sees what was done before the close.
+          static_cast<void>(entry.load(std::memory_order_seq_cst));
+          return false;
+        }
         position = next(position);
         ++passed;
       } else {
@@ -173,15 +177,17 @@ class alignas(cache_line) IndexRing {
   alignas(cache_line) Atom<Word> tail_{0};
 };
 
+// clang-format off
 // Ordering table
-//   | pair             | publishes                       | who relies on it       | why not weaker | | N1 -> N2 | what
-//   was done under the index   | the taker of the index | relaxed: reads half a value        | | N1 -> N3         |
-//   everything before the mark      | whoever sees the end   | relaxed: misses the last writes    | | N1 <-> N2, N3, |
-//   a filled entry (the mark)       | the sleeper of         | acquire and release: store         | | N4, with S1, S2
-//   | against "asked"                 | blocking.hpp           | buffering, both sides miss         | | of blocking.hpp
-//   |                                 |                        | (queue_faults E1). Costs nothing   | | | | | on x86-64
-//   and ARMv8                | | head_, tail_     | nothing                         | -                      | relaxed:
-//   monotone guesses; the     | |                  |                                 |                        | entries
-//   decide and carry the rest  |
+//   | pair             | publishes                       | who relies on it       | why not weaker                     |
+//   | N1 -> N2         | what was done under the index   | the taker of the index | relaxed: reads half a value        |
+//   | N1 -> N3, N5     | everything before the mark      | whoever sees the end   | relaxed: misses the last writes    |
+//   | N1 <-> N2, N3,   | a filled entry (the mark)       | the sleeper of         | acquire and release: store         |
+//   | N4, with S1, S2  | against "asked"                 | blocking.hpp           | buffering, both sides miss         |
+//   | of blocking.hpp  |                                 |                        | (queue_faults E1). Costs nothing   |
+//   |                  |                                 |                        | on x86-64 and ARMv8                |
+//   | head_, tail_     | nothing                         | -                      | relaxed: monotone guesses; the     |
+//   |                  |                                 |                        | entries decide and carry the rest  |
+// clang-format on
 
 }  // namespace headrace::detail

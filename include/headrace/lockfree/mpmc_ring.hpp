@@ -177,8 +177,10 @@ class MpmcRing {
   Ring free_;   // numbers of empty slots
 };
 
+// clang-format off
 // Ordering table (the rest is in index_ring.hpp)
-//   | pair     | publishes                         | who relies on it    | why not weaker | | R2 -> A4 | what the
-//   closer did before close  | who sees closed     | relaxed: sees the state without its reason  |
+//   | pair     | publishes                         | who relies on it    | why not weaker                              |
+//   | R2 -> A4 | what the closer did before close  | who sees closed     | relaxed: sees the state without its reason  |
+// clang-format on
 
 }  // namespace headrace

@@ -82,7 +82,7 @@ class SpscRing {
   /// Hands the element constructed in the claimed place to the consumer. Progress: wait-free.
   void publish() noexcept {
     const std::size_t tail = tail_.load(std::memory_order_relaxed);  // relaxed: written by this thread
-    // [R1] release, to [A2], [A3]: the element is complete.
+    // [R1] release, to [A2]: the element is complete.
     tail_.store(next(tail), std::memory_order_release);
   }
 
@@ -109,7 +109,7 @@ class SpscRing {
   /// From here on every push answers `closed`. Belongs to the producer: called by another thread while the producer is
   /// inside a push, that one element may come after the end. May be called again. Progress: wait-free.
   void close() noexcept {
-    // [R3] release, to [A4]: the last publication comes before the close.
+    // [R3] release, to [A3]: the last publication comes before the close.
     closed_.store(true, std::memory_order_release);
   }
 
@@ -131,7 +131,7 @@ class SpscRing {
   void pop() noexcept {
     const std::size_t head = head_.load(std::memory_order_relaxed);  // relaxed: written by this thread
     std::destroy_at(&cells_[place(head)].value);
-    // [R2] release, to [A1], [A5]: the element is gone from its place.
+    // [R2] release, to [A1]: the element is gone from its place.
     head_.store(next(head), std::memory_order_release);
   }
 
@@ -152,21 +152,17 @@ class SpscRing {
 
   /// Progress: wait-free.
   [[nodiscard]] bool closed() const noexcept {
-    // [A4] acquire, from [R3]: whoever sees the close then sees the last publication.
+    // [A3] acquire, from [R3]: whoever sees the close then sees the last publication.
     return closed_.load(std::memory_order_acquire);
   }
   /// Exact for the side whose next operation depends on it, a snapshot for others. Progress: wait-free.
   [[nodiscard]] bool empty() const noexcept {
-    // relaxed: a consumer knows its own count; for others a snapshot.
-    const std::size_t head = head_.load(std::memory_order_relaxed);
-    // [A3] acquire, from [R1]: as [A2].
-    return tail_.load(std::memory_order_acquire) == head;
+    const std::size_t head = head_.load(std::memory_order_relaxed);  // relaxed: a snapshot; front() decides
+    return tail_.load(std::memory_order_relaxed) == head;            // relaxed: as above; drained() has acquired [A3]
   }
   [[nodiscard]] bool full() const noexcept {
-    // relaxed: a producer knows its own count; for others a snapshot.
-    const std::size_t tail = tail_.load(std::memory_order_relaxed);
-    // [A5] acquire, from [R2]: as [A1].
-    return head_.load(std::memory_order_acquire) == lap_apart(tail);
+    const std::size_t tail = tail_.load(std::memory_order_relaxed);   // relaxed: a snapshot; try_claim() decides
+    return head_.load(std::memory_order_relaxed) == lap_apart(tail);  // relaxed: as above
   }
   [[nodiscard]] std::size_t capacity() const noexcept { return capacity_; }
 
@@ -205,11 +201,13 @@ class SpscRing {
   alignas(cache_line) std::size_t tail_seen_ = 0;
 };
 
+// clang-format off
 // Ordering table
-//   | pair         | publishes                        | who relies on it | why not weaker | | R1 -> A2, A3 | the
-//   element                      | the consumer     | relaxed: it could read half an element      | | R2 -> A1, A5 |
-//   that the element has left        | the producer     | relaxed: it could overwrite it while it is  | | | | | still
-//   being moved out                       | | R3 -> A4     | that all publications were before| the consumer     |
-//   relaxed: it could see the end too early     |
+//   | pair         | publishes                        | who relies on it | why not weaker                              |
+//   | R1 -> A2     | the element                      | the consumer     | relaxed: it could read half an element      |
+//   | R2 -> A1     | that the element has left        | the producer     | relaxed: it could overwrite it while it is  |
+//   |              |                                  |                  | still being moved out                       |
+//   | R3 -> A3     | that all publications were before| the consumer     | relaxed: it could see the end too early     |
+// clang-format on
 
 }  // namespace headrace
