@@ -47,9 +47,9 @@ namespace headrace {
 /// How a waiting operation spends its time before it sleeps.
 struct BlockingOptions {
   /// Looks with a pause of the processor between them, 0 or more.
-  unsigned spins = 64;
+  unsigned spins = 4;
   /// Then looks with a yield to other threads between them, 0 or more.
-  unsigned yields = 8;
+  unsigned yields = 16;
   /// A thread is woken by a single element at most once in this time; in between it naps, and elements gather. Bounds
   /// the wake-ups per second, adds up to this (and the kernel's timer slack) to the latency of an element. 0: never
   /// naps.
