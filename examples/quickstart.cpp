@@ -1,10 +1,9 @@
 // The whole of Headrace in twenty lines: read NIfTI volumes, prepare them once, cut and augment patches, get batches.
 //   quickstart FOLDER      with imagesTr/*.nii.gz and labelsTr/*.nii.gz of the same names
-#include <headrace/headrace.hpp>
-
 #include <algorithm>
 #include <cstdio>
 #include <filesystem>
+#include <headrace/headrace.hpp>
 
 namespace hr = headrace;
 
@@ -17,14 +16,17 @@ int main(int argc, char** argv) {
   for (const std::string& image : images) labels.push_back(root / "labelsTr" / std::filesystem::path(image).filename());
 
   auto files = hr::NiftiDataset({{"image", images}, {"label", labels}}, {.dtypes = {{"label", hr::DType::i16}}});
-  auto cached = hr::CacheDataset(files, hr::compose(                                            // computed once
-      hr::Orientation({.axcodes = "RAS"}),
-      hr::ScaleIntensityRangePercentiles({.keys = "image", .lower = 1, .upper = 99, .b_min = 0, .b_max = 1, .clip = true}),
-      hr::CropForeground({.source_key = "image"}), hr::FgBgToIndices({.label_key = "label", .image_key = "image"})));
-  auto augment = hr::compose(                                                                   // every epoch anew
+  auto cached =
+      hr::CacheDataset(files, hr::compose(  // computed once
+                                  hr::Orientation({.axcodes = "RAS"}),
+                                  hr::ScaleIntensityRangePercentiles(
+                                      {.keys = "image", .lower = 1, .upper = 99, .b_min = 0, .b_max = 1, .clip = true}),
+                                  hr::CropForeground({.source_key = "image"}),
+                                  hr::FgBgToIndices({.label_key = "label", .image_key = "image"})));
+  auto augment = hr::compose(  // every epoch anew
       hr::RandCropByPosNegLabel({.label_key = "label", .spatial_size = 32, .num_samples = 4}),
       hr::RandAffine({.prob = 0.5, .rotate_range = {0.26, 0.26, 0.26}}), hr::RandFlip({.prob = 0.5, .spatial_axis = 0}),
-      [](hr::Sample& s, hr::Rng& rng) { s.tensor("image").add_(rng.normal(0, 0.01)); });        // your own
+      [](hr::Sample& s, hr::Rng& rng) { s.tensor("image").add_(rng.normal(0, 0.01)); });  // your own
 
   hr::Loader loader(cached, augment, {.batch_size = 2, .shuffle = true, .seed = 0, .threads = 2});
   for (std::uint32_t epoch = 0; epoch < 3; ++epoch)

@@ -1,19 +1,18 @@
-// Time to load a .nii.gz, against its floors in the same run: inflating alone, and inflating with the conversion to float
-// but without the turn from first-axis-fastest to last-axis-fastest. Sums of all voxels are compared.
+// Time to load a .nii.gz, against its floors in the same run: inflating alone, and inflating with the conversion to
+// float but without the turn from first-axis-fastest to last-axis-fastest. Sums of all voxels are compared.
 //   bench_load_volume [--quick] [FILE.nii.gz ...]
-// Without files: ch2.nii.gz from mricron-data where it is installed, and a volume of our own (int16, scaled by no factor).
-#include "support/measure.hpp"
-
-#include <headrace/headrace.hpp>
-
+// Without files: ch2.nii.gz from mricron-data where it is installed, and a volume of our own (int16, scaled by no
+// factor).
 #include <isa-l/igzip_lib.h>
-
 #include <unistd.h>
 
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
+#include <headrace/headrace.hpp>
 #include <memory>
+
+#include "support/measure.hpp"
 
 namespace {
 
@@ -112,9 +111,9 @@ void measure(const std::string& path, int rounds) {
                           return ms;
                         }});
   bench::interleave(candidates, rounds);
-  std::printf("%s: %s %s, %.2f MB packed, %.2f MB of voxels; ms per load, ratio to inflate + conversion\n", path.c_str(),
-              h.shape.str().c_str(), std::string(name_of(h.stored)).c_str(), static_cast<double>(gz.size()) / 1e6,
-              static_cast<double>(h.data_bytes) / 1e6);
+  std::printf("%s: %s %s, %.2f MB packed, %.2f MB of voxels; ms per load, ratio to inflate + conversion\n",
+              path.c_str(), h.shape.str().c_str(), std::string(name_of(h.stored)).c_str(),
+              static_cast<double>(gz.size()) / 1e6, static_cast<double>(h.data_bytes) / 1e6);
   bench::print(candidates, "ms", 1);
 }
 
@@ -129,7 +128,8 @@ std::string make_volume(bool quick) {
     const bool inside = (x - n / 2) * (x - n / 2) + (y - n / 2) * (y - n / 2) + (z - n / 2) * (z - n / 2) < n * n / 6;
     v[i] = static_cast<std::int16_t>(inside ? 40 + static_cast<int>(rng() & 15) : -1000);
   }
-  const std::string path = (std::filesystem::temp_directory_path() / ("headrace-bench-" + std::to_string(::getpid()) + ".nii.gz")).string();
+  const std::string path =
+      (std::filesystem::temp_directory_path() / ("headrace-bench-" + std::to_string(::getpid()) + ".nii.gz")).string();
   write_nifti(path, t, Affine::identity(), {.level = 3});
   return path;
 }
@@ -153,7 +153,8 @@ int main(int argc, char** argv) {
   for (int i = 1; i < argc; ++i)
     if (argv[i][0] != '-') paths.emplace_back(argv[i]);
   if (paths.empty()) {
-    if (const std::string ch2 = "/usr/share/mricron/templates/ch2.nii.gz"; std::filesystem::exists(ch2)) paths.push_back(ch2);
+    if (const std::string ch2 = "/usr/share/mricron/templates/ch2.nii.gz"; std::filesystem::exists(ch2))
+      paths.push_back(ch2);
     const std::string own = make_volume(quick);
     measure_file(own, rounds);
     std::filesystem::remove(own);

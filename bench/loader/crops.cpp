@@ -1,14 +1,13 @@
-// Cached 3-D crops (image f32 + label u8): the loader against a plain loop that copies the same rows of the same crops into
-// the same number and size of slots. The loop is the physical floor; no loader can be faster.
+// Cached 3-D crops (image f32 + label u8): the loader against a plain loop that copies the same rows of the same crops
+// into the same number and size of slots. The loop is the physical floor; no loader can be faster.
 //   bench_crops [--quick]
-#include "volumes.hpp"
-
-#include "support/measure.hpp"
-
 #include <cstdint>
 #include <cstdlib>
 #include <cstring>
 #include <thread>
+
+#include "support/measure.hpp"
+#include "volumes.hpp"
 
 namespace {
 
@@ -48,7 +47,8 @@ void copy_rows(const hr::Tensor& volume, const hr::Shape& start, std::int64_t n,
   const std::int64_t s1 = volume.strides()[1], s2 = volume.strides()[2];
   for (std::int64_t i = 0; i < n; ++i)
     for (std::int64_t j = 0; j < n; ++j, to += n)
-      std::memcpy(to, from + (start[0] + i) * s1 + (start[1] + j) * s2 + start[2], static_cast<std::size_t>(n) * sizeof(T));
+      std::memcpy(to, from + (start[0] + i) * s1 + (start[1] + j) * s2 + start[2],
+                  static_cast<std::size_t>(n) * sizeof(T));
 }
 
 // The floor: as many slots as the loader has, filled in turn; with two threads, patches alternate between them.
@@ -75,16 +75,20 @@ class Floor {
   }
   std::uint64_t checksum_of_step(std::size_t step) {
     for (std::size_t i = 0; i < w_.steps[step].size(); ++i) copy(step, i, 0);
-    const std::size_t samples = w_.steps[step].size(), voxels = static_cast<std::size_t>(w_.patch * w_.patch * w_.patch);
-    return checksum(slots_[0].data(), voxels * 4 * samples) ^ checksum(slots_[0].data() + image_bytes_, voxels * samples);
+    const std::size_t samples = w_.steps[step].size(),
+                      voxels = static_cast<std::size_t>(w_.patch * w_.patch * w_.patch);
+    return checksum(slots_[0].data(), voxels * 4 * samples) ^
+           checksum(slots_[0].data() + image_bytes_, voxels * samples);
   }
 
  private:
   void copy(std::size_t step, std::size_t i, std::size_t slot) {
     const Crop& crop = w_.steps[step][i];
     const std::size_t voxels = static_cast<std::size_t>(w_.patch * w_.patch * w_.patch);
-    copy_rows(w_.volumes[crop.volume].get("image"), crop.start, w_.patch, reinterpret_cast<float*>(slots_[slot].data()) + i * voxels);
-    copy_rows(w_.volumes[crop.volume].get("label"), crop.start, w_.patch, reinterpret_cast<std::uint8_t*>(slots_[slot].data() + image_bytes_) + i * voxels);
+    copy_rows(w_.volumes[crop.volume].get("image"), crop.start, w_.patch,
+              reinterpret_cast<float*>(slots_[slot].data()) + i * voxels);
+    copy_rows(w_.volumes[crop.volume].get("label"), crop.start, w_.patch,
+              reinterpret_cast<std::uint8_t*>(slots_[slot].data() + image_bytes_) + i * voxels);
   }
   void run(unsigned t, int epochs) {
     for (int e = 0; e < epochs; ++e)
@@ -113,7 +117,8 @@ int main(int argc, char** argv) {
   Work w{.patch = quick_run ? 24 : 96, .per_item = 4, .batch = 2, .volumes = {}, .pipeline = {}, .steps = {}};
   const int volumes = quick_run ? 3 : 8, epochs = quick_run ? 2 : 30, rounds = quick_run ? 1 : 9;
   w.volumes = make_volumes(volumes, quick_run ? 40 : 192);
-  w.pipeline = hr::compose(hr::RandCropByPosNegLabel({.label_key = "label", .spatial_size = w.patch, .num_samples = w.per_item}));
+  w.pipeline = hr::compose(
+      hr::RandCropByPosNegLabel({.label_key = "label", .spatial_size = w.patch, .num_samples = w.per_item}));
   const hr::MemoryDataset dataset(w.volumes);
 
   // The crop list of epoch 0 and its checksums, from the loader's own plans.
@@ -127,7 +132,8 @@ int main(int argc, char** argv) {
       auto& step = w.steps.emplace_back();
       for (std::size_t i = 0; i < batch.size(); ++i)
         step.push_back({batch.origin(i).index, batch.plan(i, 0).get<hr::RandCropByPosNegLabel::Plan>().start});
-      sums.push_back(checksum(batch["image"].raw(), batch["image"].bytes()) ^ checksum(batch["label"].raw(), batch["label"].bytes()));
+      sums.push_back(checksum(batch["image"].raw(), batch["image"].bytes()) ^
+                     checksum(batch["label"].raw(), batch["label"].bytes()));
     }
     Floor floor(w, 1);
     for (std::size_t s = 0; s < w.steps.size(); ++s) wrong = wrong || floor.checksum_of_step(s) != sums[s];
@@ -135,23 +141,29 @@ int main(int argc, char** argv) {
       hr::Loader other(dataset, w.pipeline, options_for(w, threads, false));
       std::size_t s = 0;
       for (hr::Batch& batch : other.epoch(0))
-        wrong = wrong || (checksum(batch["image"].raw(), batch["image"].bytes()) ^ checksum(batch["label"].raw(), batch["label"].bytes())) != sums[s++];
+        wrong = wrong || (checksum(batch["image"].raw(), batch["image"].bytes()) ^
+                          checksum(batch["label"].raw(), batch["label"].bytes())) != sums[s++];
     }
   }
   std::printf("checksums of loop and loader %s\n", wrong ? "DIFFER" : "agree");
   if (wrong) return EXIT_FAILURE;
 
-  std::printf("cached crops of %lld^3, image f32 + label u8, %d volumes, batches of %u x %u; median [range] of %d rounds\n",
-              static_cast<long long>(w.patch), volumes, w.batch, w.per_item, rounds);
+  std::printf(
+      "cached crops of %lld^3, image f32 + label u8, %d volumes, batches of %u x %u; median [range] of %d rounds\n",
+      static_cast<long long>(w.patch), volumes, w.batch, w.per_item, rounds);
   print_machine();
   for (unsigned threads : {1u, 2u}) {
     Floor floor(w, threads);
     hr::Loader reference(dataset, w.pipeline, options_for(w, 0, true));
     hr::Loader workers(dataset, w.pipeline, options_for(w, threads, false));
     std::uint32_t e0 = 0, e1 = 0;
-    std::vector<Candidate> candidates{{"plain loop, " + std::to_string(threads) + " threads", [&] { return floor.crops_per_second(epochs); }}};
-    if (threads == 1) candidates.push_back({"loader, threads = 0 (everything in the consumer)", [&] { return loader_crops_per_second(reference, epochs, e0); }});
-    candidates.push_back({"loader, " + std::to_string(threads) + " workers, consumer idle", [&] { return loader_crops_per_second(workers, epochs, e1); }});
+    std::vector<Candidate> candidates{
+        {"plain loop, " + std::to_string(threads) + " threads", [&] { return floor.crops_per_second(epochs); }}};
+    if (threads == 1)
+      candidates.push_back({"loader, threads = 0 (everything in the consumer)",
+                            [&] { return loader_crops_per_second(reference, epochs, e0); }});
+    candidates.push_back({"loader, " + std::to_string(threads) + " workers, consumer idle",
+                          [&] { return loader_crops_per_second(workers, epochs, e1); }});
     interleave(candidates, rounds);
     std::printf("%u computing threads\n", threads);
     print(candidates, "crops/s");

@@ -1,21 +1,21 @@
 // The table that began it all: cutting the patches of one item in a loop, or on threads, per item, in seconds. In the
-// original, an image, its label and two index arrays were copied anew for every patch, which was the whole cost; the third
-// column copies like that, the fourth is the same with threads.
+// original, an image, its label and two index arrays were copied anew for every patch, which was the whole cost; the
+// third column copies like that, the fourth is the same with threads.
 //   bench_loop_and_threads [--quick]
-#include "volumes.hpp"
-
-#include "support/measure.hpp"
-
 #include <oneapi/tbb.h>
 
 #include <cstdlib>
+
+#include "support/measure.hpp"
+#include "volumes.hpp"
 
 namespace {
 
 using namespace bench;
 
 // One patch, made contiguous: what a batch needs.
-void cut(const hr::Sample& item, const hr::Pipeline& crop, std::uint32_t epoch, unsigned k, bool deep_copy, std::vector<hr::Sample>& out) {
+void cut(const hr::Sample& item, const hr::Pipeline& crop, std::uint32_t epoch, unsigned k, bool deep_copy,
+         std::vector<hr::Sample>& out) {
   hr::Sample s = item;
   std::vector<std::int64_t> foreground, background;
   if (deep_copy)
@@ -39,7 +39,8 @@ int main(int argc, char** argv) {
   const int calls = quick_run ? 2 : 12;
   const unsigned patches = 4;
   const std::vector<hr::Sample> volumes = make_volumes(1, quick_run ? 40 : 192);
-  const hr::Pipeline crop = hr::compose(hr::RandCropByPosNegLabel({.label_key = "label", .spatial_size = patch, .num_samples = patches}));
+  const hr::Pipeline crop =
+      hr::compose(hr::RandCropByPosNegLabel({.label_key = "label", .spatial_size = patch, .num_samples = patches}));
   std::vector<hr::Sample> a(patches), b(patches);
   tbb::task_arena arena(2);
   const auto loop = [&](std::uint32_t e, bool deep) {
@@ -52,7 +53,8 @@ int main(int argc, char** argv) {
     arena.execute([&] { tbb::parallel_for(0u, patches, [&](unsigned k) { cut(volumes[0], crop, e, k, deep, b); }); });
     return now() - start;
   };
-  std::printf("%u patches of %lld^3 (f32 + u8) of one volume, seconds per call\n", patches, static_cast<long long>(patch));
+  std::printf("%u patches of %lld^3 (f32 + u8) of one volume, seconds per call\n", patches,
+              static_cast<long long>(patch));
   print_machine();
   std::printf("  loop       2 threads  loop, index arrays copied  2 threads, index arrays copied\n");
   for (int c = 0; c < calls; ++c) {

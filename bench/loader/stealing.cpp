@@ -1,16 +1,14 @@
-// Work stealing inside an item. Batch 1, window 1, an item of 8 patches of 96^3 (affine, so that a patch is work): how much
-// faster are two threads than one, when only one item is in flight? Beside it, the usual way: one task per item and a nested
-// tbb::parallel_for over its patches.
+// Work stealing inside an item. Batch 1, window 1, an item of 8 patches of 96^3 (affine, so that a patch is work): how
+// much faster are two threads than one, when only one item is in flight? Beside it, the usual way: one task per item
+// and a nested tbb::parallel_for over its patches.
 //   bench_stealing [--quick]
-#include "volumes.hpp"
-
-#include "support/measure.hpp"
-
-#include <headrace/loader/digest.hpp>
-
 #include <oneapi/tbb.h>
 
 #include <cstdlib>
+#include <headrace/loader/digest.hpp>
+
+#include "support/measure.hpp"
+#include "volumes.hpp"
 
 namespace {
 
@@ -30,8 +28,11 @@ struct Outcome {
   hr::Digest digest;
 };
 
-Outcome run_loader(const hr::Dataset& dataset, const hr::Pipeline& pipeline, const Setting& s, int epochs, bool digest) {
-  hr::Loader loader(dataset, pipeline, {.batch_size = s.batch, .seed = 3, .threads = s.threads, .window = s.window, .hold = 1, .help = s.help});
+Outcome run_loader(const hr::Dataset& dataset, const hr::Pipeline& pipeline, const Setting& s, int epochs,
+                   bool digest) {
+  hr::Loader loader(
+      dataset, pipeline,
+      {.batch_size = s.batch, .seed = 3, .threads = s.threads, .window = s.window, .hold = 1, .help = s.help});
   Outcome o;
   hr::DigestChain chain;
   std::size_t patches = 0;
@@ -78,8 +79,9 @@ int main(int argc, char** argv) {
   const int rounds = quick_run ? 1 : 9, epochs = quick_run ? 1 : 2;
   const std::int64_t patch = quick_run ? 24 : 96;
   const hr::Dataset dataset = hr::MemoryDataset(make_volumes(quick_run ? 2 : 4, quick_run ? 40 : 160));
-  const auto pipeline = hr::compose(hr::RandCropByPosNegLabel({.label_key = "label", .spatial_size = patch, .num_samples = 8}),
-                                    hr::RandAffine({.prob = 1.0, .rotate_range = {0.26, 0.26, 0.26}}));
+  const auto pipeline =
+      hr::compose(hr::RandCropByPosNegLabel({.label_key = "label", .spatial_size = patch, .num_samples = 8}),
+                  hr::RandAffine({.prob = 1.0, .rotate_range = {0.26, 0.26, 0.26}}));
   const std::vector<Setting> settings{{"1 thread: one worker", 1, false, 1, 1},
                                       {"2 threads: two workers", 2, false, 1, 1},
                                       {"2 threads: one worker and a helping consumer", 1, true, 1, 1},
@@ -92,7 +94,8 @@ int main(int argc, char** argv) {
     if (r == hr::Digest{}) r = d;
     if (!(r == d)) return std::printf("digests DIFFER\n"), EXIT_FAILURE;
   }
-  std::printf("digests agree\nitems of 8 patches of %lld^3, crop and affine; median [range] of %d rounds\n", static_cast<long long>(patch), rounds);
+  std::printf("digests agree\nitems of 8 patches of %lld^3, crop and affine; median [range] of %d rounds\n",
+              static_cast<long long>(patch), rounds);
   print_machine();
   std::vector<std::uint64_t> stolen(settings.size(), 0);
   std::vector<Candidate> candidates;
@@ -102,10 +105,13 @@ int main(int argc, char** argv) {
                             stolen[i] += o.stolen;
                             return o.patches_per_second;
                           }});
-  candidates.push_back({"nested tbb::parallel_for, 1 thread", [&] { return run_nested(dataset, pipeline, 1, epochs); }});
-  candidates.push_back({"nested tbb::parallel_for, 2 threads", [&] { return run_nested(dataset, pipeline, 2, epochs); }});
+  candidates.push_back(
+      {"nested tbb::parallel_for, 1 thread", [&] { return run_nested(dataset, pipeline, 1, epochs); }});
+  candidates.push_back(
+      {"nested tbb::parallel_for, 2 threads", [&] { return run_nested(dataset, pipeline, 2, epochs); }});
   interleave(candidates, rounds);
   print(candidates, "patches/s");
   for (std::size_t i = 0; i < settings.size(); ++i)
-    std::printf("  patches run by another thread than their item's, %s: %llu\n", settings[i].name.c_str(), static_cast<unsigned long long>(stolen[i]));
+    std::printf("  patches run by another thread than their item's, %s: %llu\n", settings[i].name.c_str(),
+                static_cast<unsigned long long>(stolen[i]));
 }

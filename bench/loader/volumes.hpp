@@ -2,7 +2,6 @@
 #pragma once
 
 #include <headrace/headrace.hpp>
-
 #include <memory>
 #include <vector>
 

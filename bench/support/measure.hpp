@@ -1,5 +1,5 @@
-// Interleaved timing: every candidate in turn, round after round, so that a machine that changes speed changes it for all.
-// Figures are the median and the range; ratios are taken round by round, then their median.
+// Interleaved timing: every candidate in turn, round after round, so that a machine that changes speed changes it for
+// all. Figures are the median and the range; ratios are taken round by round, then their median.
 #pragma once
 
 #include <algorithm>
@@ -13,7 +13,9 @@
 
 namespace bench {
 
-inline double now() { return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count(); }
+inline double now() {
+  return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
+}
 
 struct Candidate {
   std::string name;

@@ -12,6 +12,7 @@
 #include <headrace/loader/verify.hpp>
 #include <headrace/random/permutation.hpp>
 #include <headrace/random/rng.hpp>
+#include <headrace/tensor/dlpack.hpp>
 #include <headrace/transform/crop_foreground.hpp>
 #include <headrace/transform/delete_items.hpp>
 #include <headrace/transform/ensure_type.hpp>

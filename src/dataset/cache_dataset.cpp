@@ -1,11 +1,9 @@
+#include <algorithm>
+#include <atomic>
 #include <headrace/dataset/cache_dataset.hpp>
-
 #include <headrace/io/file.hpp>
 #include <headrace/runtime/engine.hpp>
 #include <headrace/runtime/float_mode.hpp>
-
-#include <algorithm>
-#include <atomic>
 #include <optional>
 #include <stdexcept>
 
@@ -60,15 +58,22 @@ struct FillJob {
 
 struct CacheDataset::State {
   State(Dataset s, Pipeline p, CacheOptions o)
-      : source(std::move(s)), pipeline(std::move(p)), options(o), size(source.size()), entries(new std::atomic<const Entry*>[size]) {
-    for (std::uint64_t i = 0; i < size; ++i) entries[i].store(nullptr, std::memory_order_relaxed);  // relaxed: not shared yet
+      : source(std::move(s)),
+        pipeline(std::move(p)),
+        options(o),
+        size(source.size()),
+        entries(new std::atomic<const Entry*>[size]) {
+    for (std::uint64_t i = 0; i < size; ++i)
+      entries[i].store(nullptr, std::memory_order_relaxed);  // relaxed: not shared yet
   }
   ~State() {
-    for (std::uint64_t i = 0; i < size; ++i) delete entries[i].load(std::memory_order_relaxed);  // relaxed: the last owner
+    for (std::uint64_t i = 0; i < size; ++i)
+      delete entries[i].load(std::memory_order_relaxed);  // relaxed: the last owner
   }
 
   // The item in place, or null after `into` was filled with one that is not kept.
   const Entry* get(std::uint64_t index, Sample& into);
+  static void remember(Entry& entry, const std::string& path);
   void check_files(const Entry& entry) const;
 
   const Dataset source;
@@ -80,14 +85,27 @@ struct CacheDataset::State {
   std::atomic<std::uint64_t> items{0}, hits{0}, computed{0}, refused{0};
 };
 
+void CacheDataset::State::remember(Entry& entry, const std::string& path) {
+  FileStamp stamp;
+  try {
+    stamp = stamp_of(path);
+  } catch (const IoError&) {
+    return;  // a name that leads to no file here (an address, an archive's member): nothing that could be watched
+  }
+  entry.files.emplace_back(path, stamp);
+}
+
 void CacheDataset::State::check_files(const Entry& entry) const {
   for (const auto& [path, stamp] : entry.files)
     if (!(stamp_of(path) == stamp))
-      throw IoError(path, "the file changed after it was cached; expected the contents that were read first (start again to read the new ones)");
+      throw IoError(path,
+                    "the file changed after it was cached; expected the contents that were read first (start again to "
+                    "read the new ones)");
 }
 
 const Entry* CacheDataset::State::get(std::uint64_t index, Sample& into) {
-  if (index >= size) throw std::out_of_range("item " + std::to_string(index) + " of a dataset of " + std::to_string(size));
+  if (index >= size)
+    throw std::out_of_range("item " + std::to_string(index) + " of a dataset of " + std::to_string(size));
   // (C1) acquire, from (C2): the entry's contents
   if (const Entry* entry = entries[index].load(std::memory_order_acquire)) {
     hits.fetch_add(1, std::memory_order_relaxed);  // relaxed: a statistic
@@ -102,7 +120,7 @@ const Entry* CacheDataset::State::get(std::uint64_t index, Sample& into) {
     // Stamped before the pipeline, which takes time and may drop a field.
     if (options.check_files)
       for (const Field& f : entry->sample.fields())
-        if (f.path) entry->files.emplace_back(*f.path, stamp_of(*f.path));
+        if (f.path) remember(*entry, *f.path);
     pipeline.run_item(entry->sample, {});
     entry->sample.freeze();
   }
@@ -116,11 +134,13 @@ const Entry* CacheDataset::State::get(std::uint64_t index, Sample& into) {
       into = std::move(entry->sample);
       return nullptr;
     }
-    if (bytes.compare_exchange_weak(taken, taken + need, std::memory_order_relaxed)) break;  // relaxed: only the count matters
+    if (bytes.compare_exchange_weak(taken, taken + need, std::memory_order_relaxed))
+      break;  // relaxed: only the count matters
   }
   const Entry* expected = nullptr;
   // (C2) release, to (C1); acquire on failure, from another thread's (C2)
-  if (entries[index].compare_exchange_strong(expected, entry.get(), std::memory_order_release, std::memory_order_acquire)) {
+  if (entries[index].compare_exchange_strong(expected, entry.get(), std::memory_order_release,
+                                             std::memory_order_acquire)) {
     items.fetch_add(1, std::memory_order_relaxed);  // relaxed: a statistic
     return entry.release();
   }
@@ -131,9 +151,10 @@ const Entry* CacheDataset::State::get(std::uint64_t index, Sample& into) {
 CacheDataset::CacheDataset(Dataset source, Pipeline pipeline, CacheOptions options) {
   for (std::size_t i = 0; i < pipeline.size(); ++i)
     if (pipeline.op(i).random() || pipeline.op(i).one_to_many())
-      throw std::invalid_argument("op " + std::to_string(i) + " (" + pipeline.op(i).name() +
-                                  ") is random or one-to-many and cannot be cached: cache pipeline.deterministic_prefix() and give the "
-                                  "loader pipeline.after_prefix()");
+      throw std::invalid_argument(
+          "op " + std::to_string(i) + " (" + pipeline.op(i).name() +
+          ") is random or one-to-many and cannot be cached: cache pipeline.deterministic_prefix() and give the "
+          "loader pipeline.after_prefix()");
   state_ = std::make_shared<State>(std::move(source), std::move(pipeline), options);
 }
 
@@ -153,7 +174,8 @@ SampleSpec CacheDataset::spec() const { return state_->pipeline.infer(state_->so
 std::string CacheDataset::path_of(std::uint64_t index) const { return state_->source.path_of(index); }
 std::string CacheDataset::describe() const { return state_->source.describe() + "\n" + state_->pipeline.describe(); }
 
-std::vector<FillError> CacheDataset::fill(unsigned threads, const std::function<void(std::uint64_t, std::uint64_t)>& progress) const {
+std::vector<FillError> CacheDataset::fill(unsigned threads,
+                                          const std::function<void(std::uint64_t, std::uint64_t)>& progress) const {
   // The consumer computes too: `threads` threads in all.
   const unsigned workers = threads > 1 ? threads - 1 : 0;
   Engine<FillJob> engine(FillJob{*this}, {.threads = workers, .window = 2 * workers + 2, .hold = 1, .batch = 1});

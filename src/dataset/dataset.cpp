@@ -1,6 +1,5 @@
-#include <headrace/dataset/dataset.hpp>
-
 #include <algorithm>
+#include <headrace/dataset/dataset.hpp>
 #include <stdexcept>
 
 namespace headrace {
@@ -8,7 +7,8 @@ namespace {
 
 // What two items have in common: sizes that differ become unknown.
 SampleSpec common(const SampleSpec& a, const SampleSpec& b) {
-  if (a.fields.size() != b.fields.size()) throw std::invalid_argument("the items do not look alike: " + a.str() + " and " + b.str());
+  if (a.fields.size() != b.fields.size())
+    throw std::invalid_argument("the items do not look alike: " + a.str() + " and " + b.str());
   SampleSpec out;
   for (FieldSpec f : a.fields) {
     const FieldSpec* g = b.find(f.name);
@@ -43,7 +43,8 @@ SampleSpec Dataset::spec() const {
     }
   }
   if (size() == 0) return {};
-  throw std::runtime_error("none of the first " + std::to_string(tries) + " items of the dataset can be made; the first says: " + first_error);
+  throw std::runtime_error("none of the first " + std::to_string(tries) +
+                           " items of the dataset can be made; the first says: " + first_error);
 }
 
 MemoryDataset::MemoryDataset(std::vector<Sample> samples) {

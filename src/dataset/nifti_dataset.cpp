@@ -1,7 +1,5 @@
 #include <headrace/dataset/nifti_dataset.hpp>
-
 #include <headrace/io/nifti_reader.hpp>
-
 #include <stdexcept>
 
 namespace headrace {
@@ -17,33 +15,42 @@ struct NiftiDataset::State {
   std::string relative(const std::string& path) const {
     const std::string& root = options.root;
     if (root.empty() || path.compare(0, root.size(), root) != 0) return path;
-    return path.substr(path.find_first_not_of('/', root.size()) == std::string::npos ? path.size() : path.find_first_not_of('/', root.size()));
+    return path.substr(path.find_first_not_of('/', root.size()) == std::string::npos
+                           ? path.size()
+                           : path.find_first_not_of('/', root.size()));
   }
 };
 
 NiftiDataset::NiftiDataset(Fields fields, NiftiDatasetOptions options) {
-  if (fields.empty()) throw std::invalid_argument("NiftiDataset: no field was given; expected for example {{\"image\", paths}}");
+  if (fields.empty())
+    throw std::invalid_argument("NiftiDataset: no field was given; expected for example {{\"image\", paths}}");
   for (const auto& [name, paths] : fields) {
     (void)FieldName(name);
     if (paths.size() != fields.front().second.size())
-      throw std::invalid_argument("NiftiDataset: field '" + name + "' has " + std::to_string(paths.size()) + " files and field '" +
-                                  fields.front().first + "' has " + std::to_string(fields.front().second.size()) + ": expected as many");
+      throw std::invalid_argument("NiftiDataset: field '" + name + "' has " + std::to_string(paths.size()) +
+                                  " files and field '" + fields.front().first + "' has " +
+                                  std::to_string(fields.front().second.size()) + ": expected as many");
   }
   for (const auto& [name, dtype] : options.dtypes) {
     bool known = false;
     for (const auto& field : fields) known = known || field.first == name;
-    if (!known) throw std::invalid_argument("NiftiDataset: an element type is given for '" + name + "', which is no field");
+    if (!known)
+      throw std::invalid_argument("NiftiDataset: an element type is given for '" + name + "', which is no field");
     if (dtype == DType::f16 || dtype == DType::bf16)
-      throw std::invalid_argument("NiftiDataset: field '" + name + "' cannot be read as " + std::string(name_of(dtype)));
+      throw std::invalid_argument("NiftiDataset: field '" + name + "' cannot be read as " +
+                                  std::string(name_of(dtype)));
   }
-  if (options.channels < 1) throw std::invalid_argument("NiftiDataset: channels is " + std::to_string(options.channels) + ": expected at least 1");
+  if (options.channels < 1)
+    throw std::invalid_argument("NiftiDataset: channels is " + std::to_string(options.channels) +
+                                ": expected at least 1");
   state_ = std::make_shared<const State>(State{std::move(fields), std::move(options)});
 }
 
 std::uint64_t NiftiDataset::size() const noexcept { return state_->fields.front().second.size(); }
 
 Sample NiftiDataset::operator()(std::uint64_t index) const {
-  if (index >= size()) throw std::out_of_range("item " + std::to_string(index) + " of a dataset of " + std::to_string(size()));
+  if (index >= size())
+    throw std::out_of_range("item " + std::to_string(index) + " of a dataset of " + std::to_string(size()));
   Sample sample;
   const std::string* first_path = nullptr;
   for (const auto& [name, paths] : state_->fields) {
@@ -52,9 +59,11 @@ Sample NiftiDataset::operator()(std::uint64_t index) const {
     if (first_path && state_->options.check_geometry) {
       const Field& first = sample.fields().front();
       if (!(first.tensor().shape() == image.tensor.shape()))
-        throw IoError(path, "its shape is " + image.tensor.shape().str() + "; expected " + first.tensor().shape().str() + " as in " + *first_path);
+        throw IoError(path, "its shape is " + image.tensor.shape().str() + "; expected " +
+                                first.tensor().shape().str() + " as in " + *first_path);
       if (!first.affine.close_to(image.affine))
-        throw IoError(path, "its affine is " + image.affine.str() + "; expected " + first.affine.str() + " as in " + *first_path);
+        throw IoError(
+            path, "its affine is " + image.affine.str() + "; expected " + first.affine.str() + " as in " + *first_path);
     }
     if (!first_path) first_path = &path;
     sample.set(name, std::move(image.tensor), image.affine);
@@ -66,7 +75,9 @@ Sample NiftiDataset::operator()(std::uint64_t index) const {
 SampleSpec NiftiDataset::spec() const {
   SampleSpec spec;
   for (const auto& field : state_->fields)
-    spec.fields.push_back({.name = field.first, .dtype = state_->dtype(field.first), .shape = {state_->options.channels, unknown, unknown, unknown}});
+    spec.fields.push_back({.name = field.first,
+                           .dtype = state_->dtype(field.first),
+                           .shape = {state_->options.channels, unknown, unknown, unknown}});
   return spec;
 }
 

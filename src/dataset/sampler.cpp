@@ -1,8 +1,6 @@
-#include <headrace/dataset/sampler.hpp>
-
-#include <headrace/random/permutation.hpp>
-
 #include <algorithm>
+#include <headrace/dataset/sampler.hpp>
+#include <headrace/random/permutation.hpp>
 #include <memory>
 #include <stdexcept>
 
@@ -15,7 +13,10 @@ Sampler::Sampler(std::uint64_t size, std::function<EpochOrder(std::uint32_t)> or
 
 Sampler Sampler::sequential(std::uint64_t items) {
   return Sampler(
-      items, [](std::uint32_t) -> EpochOrder { return [](std::uint64_t position) { return SampledItem{position, position}; }; },
+      items,
+      [](std::uint32_t) -> EpochOrder {
+        return [](std::uint64_t position) { return SampledItem{position, position}; };
+      },
       "sequential");
 }
 
@@ -47,7 +48,9 @@ struct SubsetOrder {
 
 Sampler Sampler::shuffled(std::uint64_t items, std::uint64_t seed) {
   Sampler sampler(
-      items, [items, seed](std::uint32_t epoch) -> EpochOrder { return ShuffledOrder{Permutation(items, seed, epoch)}; }, "shuffled");
+      items,
+      [items, seed](std::uint32_t epoch) -> EpochOrder { return ShuffledOrder{Permutation(items, seed, epoch)}; },
+      "shuffled");
   sampler.turn_ = [items, seed](std::uint32_t epoch, EpochOrder& order) {
     auto* const shuffled = order.target<ShuffledOrder>();
     if (!shuffled || shuffled->permutation.size() != items) return false;
@@ -66,7 +69,10 @@ Sampler Sampler::subset(std::vector<std::uint64_t> indices, bool shuffle, std::u
   const auto list = std::make_shared<const std::vector<std::uint64_t>>(std::move(indices));
   const Sampler positions = shuffle ? shuffled(list->size(), seed) : sequential(list->size());
   Sampler sampler(
-      list->size(), [list, positions, repeats](std::uint32_t epoch) -> EpochOrder { return SubsetOrder{list, repeats, positions.order(epoch)}; },
+      list->size(),
+      [list, positions, repeats](std::uint32_t epoch) -> EpochOrder {
+        return SubsetOrder{list, repeats, positions.order(epoch)};
+      },
       std::move(describe));
   sampler.turn_ = [list, positions](std::uint32_t epoch, EpochOrder& order) {
     auto* const subset = order.target<SubsetOrder>();

@@ -37,14 +37,22 @@ class PlainSource final : public ByteSource {
 
 const char* meaning(int code) {
   switch (code) {
-    case ISAL_INVALID_BLOCK: return "an invalid block";
-    case ISAL_INVALID_SYMBOL: return "an invalid symbol";
-    case ISAL_INVALID_LOOKBACK: return "a reference to before the start";
-    case ISAL_INVALID_WRAPPER: return "a damaged gzip header";
-    case ISAL_UNSUPPORTED_METHOD: return "a compression method other than deflate";
-    case ISAL_INCORRECT_CHECKSUM: return "a checksum or length that does not match its contents";
-    case ISAL_NEED_DICT: return "a preset dictionary";
-    default: return "an unknown fault";
+    case ISAL_INVALID_BLOCK:
+      return "an invalid block";
+    case ISAL_INVALID_SYMBOL:
+      return "an invalid symbol";
+    case ISAL_INVALID_LOOKBACK:
+      return "a reference to before the start";
+    case ISAL_INVALID_WRAPPER:
+      return "a damaged gzip header";
+    case ISAL_UNSUPPORTED_METHOD:
+      return "a compression method other than deflate";
+    case ISAL_INCORRECT_CHECKSUM:
+      return "a checksum or length that does not match its contents";
+    case ISAL_NEED_DICT:
+      return "a preset dictionary";
+    default:
+      return "an unknown fault";
   }
 }
 

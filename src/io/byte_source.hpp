@@ -1,15 +1,14 @@
 // A file as a stream of bytes from the first to the last, inflated where it is gzip. Private to io/.
 //
-// What a file is, its first two bytes say (1f 8b: gzip), not its name; a plain file that is named .gz is refused, because
-// somebody lost a compression step on the way.
-// A gzip source inflates every member to its end and checks its CRC-32 and length; whatever follows the last member must
-// be another member. So a damaged stream is always an IoError by the time read() has returned less than it was asked for.
+// What a file is, its first two bytes say (1f 8b: gzip), not its name; a plain file that is named .gz is refused,
+// because somebody lost a compression step on the way. A gzip source inflates every member to its end and checks its
+// CRC-32 and length; whatever follows the last member must be another member. So a damaged stream is always an IoError
+// by the time read() has returned less than it was asked for.
 #pragma once
-
-#include <headrace/io/file.hpp>
 
 #include <cstddef>
 #include <cstdint>
+#include <headrace/io/file.hpp>
 #include <memory>
 #include <span>
 #include <string>

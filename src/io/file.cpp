@@ -1,11 +1,10 @@
-#include <headrace/io/file.hpp>
-
 #include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
+#include <headrace/io/file.hpp>
 #include <system_error>
 
 namespace headrace {
@@ -52,7 +51,7 @@ FileDescriptor open_for_reading(const std::string& path) {
   } while (fd < 0 && errno == EINTR);
   if (fd < 0) throw IoError(path, "cannot be opened for reading: " + reason(errno));
   FileDescriptor file(fd);
-  struct stat s{};
+  struct stat s {};
   if (::fstat(fd, &s) != 0) throw IoError(path, "cannot be examined: " + reason(errno));
   if (S_ISDIR(s.st_mode)) throw IoError(path, "is a directory; expected a file");
   if (!S_ISREG(s.st_mode)) throw IoError(path, "is not a regular file");
@@ -60,13 +59,13 @@ FileDescriptor open_for_reading(const std::string& path) {
 }
 
 FileStamp stamp_of(const std::string& path) {
-  struct stat s{};
+  struct stat s {};
   if (::stat(path.c_str(), &s) != 0) throw IoError(path, "cannot be examined: " + reason(errno));
   return stamp_from(s);
 }
 
 FileStamp stamp_of(const FileDescriptor& file, const std::string& path) {
-  struct stat s{};
+  struct stat s {};
   if (::fstat(file.get(), &s) != 0) throw IoError(path, "cannot be examined: " + reason(errno));
   return stamp_from(s);
 }

@@ -1,10 +1,10 @@
 #include "nifti_affine.hpp"
 
-#include "text.hpp"
-
 #include <algorithm>
 #include <cmath>
 #include <limits>
+
+#include "text.hpp"
 
 namespace headrace::detail {
 namespace {
@@ -20,8 +20,8 @@ Affine sform_of(const NiftiHeader& h) {
 Affine qform_of(const NiftiHeader& h, const std::string& path) {
   const double b = h.quatern[0], c = h.quatern[1], d = h.quatern[2];
   const double rest = 1 - (b * b + c * c + d * d);
-  // Three float steps below 0 is the rounding of a valid quaternion stored in floats; more is a damaged one. The negation
-  // catches NaN as well.
+  // Three float steps below 0 is the rounding of a valid quaternion stored in floats; more is a damaged one. The
+  // negation catches NaN as well.
   if (!(rest >= -3.0 * static_cast<double>(std::numeric_limits<float>::epsilon())))
     throw IoError(path, "the quaternion (" + number(b) + ", " + number(c) + ", " + number(d) +
                             ") is longer than 1; expected b^2 + c^2 + d^2 <= 1");
@@ -66,7 +66,8 @@ void repair(NiftiHeader& h) {
   }
   const auto code = [&](std::int16_t& c, const char* name) {
     if (c >= 0 && c <= 5) return;
-    h.notes.push_back(std::string(name) + " is " + std::to_string(c) + ", which the standard does not define: read as 0");
+    h.notes.push_back(std::string(name) + " is " + std::to_string(c) +
+                      ", which the standard does not define: read as 0");
     c = 0;
   };
   code(h.qform_code, "qform_code");
@@ -90,8 +91,8 @@ std::string text(const Spacing& s, int rank) {
   return out + ")";
 }
 
-// pixdim and the affine say the same thing twice. Where they disagree, the form that agrees with pixdim is believed, and
-// the affine where neither does.
+// pixdim and the affine say the same thing twice. Where they disagree, the form that agrees with pixdim is believed,
+// and the affine where neither does.
 void reconcile(NiftiHeader& h, const std::string& path) {
   if (h.dim[0] >= 5) return;
   const int rank = std::min<int>(h.dim[0], 3);
@@ -130,7 +131,9 @@ void reconcile(NiftiHeader& h, const std::string& path) {
 void check_finite(const NiftiHeader& h, const std::string& path) {
   if (h.affine.finite()) return;
   throw IoError(path, std::string("the affine (from the ") +
-                          (h.form == NiftiForm::sform ? "sform" : h.form == NiftiForm::qform ? "qform" : "pixdim") +
+                          (h.form == NiftiForm::sform   ? "sform"
+                           : h.form == NiftiForm::qform ? "qform"
+                                                        : "pixdim") +
                           ") is not finite: " + h.affine.str() + "; expected finite numbers");
 }
 
@@ -152,7 +155,8 @@ void choose_affine(NiftiHeader& h, const std::string& path) {
   check_finite(h, path);
   reconcile(h, path);
   check_finite(h, path);
-  if (h.affine.determinant() == 0) h.notes.push_back("the affine is singular: operations that need its inverse will refuse it");
+  if (h.affine.determinant() == 0)
+    h.notes.push_back("the affine is singular: operations that need its inverse will refuse it");
 }
 
 std::array<double, 3> quaternion_of(const std::array<double, 9>& r) {

@@ -1,9 +1,8 @@
 // The affine of a NIfTI-1 header: which form is used, and what is repaired when forms and pixdim disagree.
 #pragma once
 
-#include <headrace/io/nifti_header.hpp>
-
 #include <array>
+#include <headrace/io/nifti_header.hpp>
 #include <string>
 
 namespace headrace::detail {

@@ -1,11 +1,10 @@
+#include <bit>
+#include <cmath>
+#include <cstring>
 #include <headrace/io/nifti_header.hpp>
 
 #include "nifti_affine.hpp"
 #include "text.hpp"
-
-#include <bit>
-#include <cmath>
-#include <cstring>
 
 namespace headrace {
 namespace {
@@ -133,8 +132,9 @@ void read_dim(const Fields& f, NiftiHeader& h, const std::string& path) {
                               "; expected a size of at least 1");
   const auto size = [&](int d) -> std::int64_t { return d <= rank ? h.dim[static_cast<std::size_t>(d)] : 1; };
   if (size(6) != 1 || size(7) != 1)
-    throw IoError(path, "has " + std::to_string(rank) + " dimensions, the 6th or 7th longer than 1; expected at most "
-                        "(x, y, z, t) or (x, y, z, 1, channel)");
+    throw IoError(path, "has " + std::to_string(rank) +
+                            " dimensions, the 6th or 7th longer than 1; expected at most "
+                            "(x, y, z, t) or (x, y, z, 1, channel)");
   if (size(4) != 1 && size(5) != 1)
     throw IoError(path, "has dim[4] = " + std::to_string(size(4)) + " and dim[5] = " + std::to_string(size(5)) +
                             "; expected one of them to be 1: times and channels cannot both become channels");
@@ -166,7 +166,8 @@ void read_data_place(const Fields& f, NiftiHeader& h, const std::string& path) {
   if (h.data_offset == 0) h.notes.push_back("vox_offset is 0: the header's own bytes are read as the first voxels");
   if (static_cast<double>(h.data_offset) != v)
     h.notes.push_back("vox_offset is " + detail::number(v) + ": read as " + std::to_string(h.data_offset));
-  if (h.data_offset % 16 != 0) h.notes.push_back("vox_offset " + std::to_string(h.data_offset) + " is not divisible by 16");
+  if (h.data_offset % 16 != 0)
+    h.notes.push_back("vox_offset " + std::to_string(h.data_offset) + " is not divisible by 16");
 
   std::uint64_t bytes = size_of(h.stored);
   for (std::int64_t n : h.shape)

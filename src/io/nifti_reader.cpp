@@ -1,12 +1,11 @@
+#include <algorithm>
+#include <array>
 #include <headrace/io/nifti_reader.hpp>
+#include <stdexcept>
+#include <vector>
 
 #include "byte_source.hpp"
 #include "voxel_copy.hpp"
-
-#include <algorithm>
-#include <array>
-#include <stdexcept>
-#include <vector>
 
 namespace headrace {
 namespace {
@@ -30,7 +29,8 @@ class VoxelStream {
     // Extensions between header and data.
     std::array<std::byte, 4096> skipped;
     for (std::uint64_t left = h.data_offset - header.size(); left > 0;) {
-      const std::size_t n = source.read(std::span(skipped).first(static_cast<std::size_t>(std::min<std::uint64_t>(left, skipped.size()))));
+      const std::size_t n = source.read(
+          std::span(skipped).first(static_cast<std::size_t>(std::min<std::uint64_t>(left, skipped.size()))));
       if (n == 0) throw_short(0);
       left -= n;
     }
@@ -79,8 +79,9 @@ NiftiHeader read_start(detail::ByteSource& source, std::span<std::byte> bytes) {
   // No overflow: data_offset is below 2^53 and data_bytes at most 2^62.
   if (const std::uint64_t needed = h.data_offset + h.data_bytes; needed > source.most_bytes())
     throw IoError(source.path(), claim(h) + ", but the file has " + std::to_string(source.stamp().size) + " bytes" +
-                                     (source.compressed() ? ", which cannot inflate to more than " + std::to_string(source.most_bytes())
-                                                          : std::string()));
+                                     (source.compressed()
+                                          ? ", which cannot inflate to more than " + std::to_string(source.most_bytes())
+                                          : std::string()));
   if (source.compressed() && !detail::named_gz(source.path()))
     h.notes.push_back("the file is gzip, though its name does not end in .gz");
   return h;
@@ -145,7 +146,8 @@ NiftiImage read_nifti(const std::string& path, const NiftiOptions& options) {
     throw std::invalid_argument("read_nifti: dtype " + std::string(name_of(options.dtype)) +
                                 " is not a type that voxels are read into; expected f32, f64 or an integer type");
   if (options.channels < 0)
-    throw std::invalid_argument("read_nifti: channels is " + std::to_string(options.channels) + "; expected 0 (any) or more");
+    throw std::invalid_argument("read_nifti: channels is " + std::to_string(options.channels) +
+                                "; expected 0 (any) or more");
 
   const std::unique_ptr<detail::ByteSource> source = detail::open_source(path);
   std::array<std::byte, nifti1_header_bytes> bytes;

@@ -1,16 +1,15 @@
-#include <headrace/io/nifti_writer.hpp>
-
-#include "byte_source.hpp"
-#include "nifti_affine.hpp"
-#include "output_file.hpp"
-
 #include <array>
 #include <bit>
 #include <cmath>
 #include <cstring>
+#include <headrace/io/nifti_writer.hpp>
 #include <limits>
 #include <stdexcept>
 #include <vector>
+
+#include "byte_source.hpp"
+#include "nifti_affine.hpp"
+#include "output_file.hpp"
 
 namespace headrace {
 namespace {
@@ -21,8 +20,9 @@ struct Code {
   DType dtype;
   std::int16_t datatype;
 };
-constexpr Code codes[] = {{DType::u8, 2},    {DType::i16, 4},   {DType::i32, 8},    {DType::f32, 16},   {DType::f64, 64},
-                          {DType::i8, 256},  {DType::u16, 512}, {DType::u32, 768},  {DType::i64, 1024}, {DType::u64, 1280}};
+constexpr Code codes[] = {{DType::u8, 2},     {DType::i16, 4},   {DType::i32, 8},   {DType::f32, 16},
+                          {DType::f64, 64},   {DType::i8, 256},  {DType::u16, 512}, {DType::u32, 768},
+                          {DType::i64, 1024}, {DType::u64, 1280}};
 
 std::int16_t datatype_of(DType dtype) {
   for (const Code& c : codes)
@@ -39,7 +39,8 @@ void check(const Tensor& tensor, const Affine& affine, const NiftiWriteOptions& 
     throw std::invalid_argument("write_nifti: the tensor has shape " + shape.str() + expected);
   if (shape.rank() < 4 && shape[0] != 1)
     throw std::invalid_argument("write_nifti: shape " + shape.str() +
-                                " has several channels but fewer than 3 spatial axes, which NIfTI cannot tell apart" + expected);
+                                " has several channels but fewer than 3 spatial axes, which NIfTI cannot tell apart" +
+                                expected);
   for (std::int64_t n : shape)
     if (n < 1 || n > 32767)
       throw std::invalid_argument("write_nifti: shape " + shape.str() + " has a size outside NIfTI-1's 1 to 32767");
@@ -72,7 +73,8 @@ class HeaderBytes {
 };
 
 // What a reader compares pixdim with: the column norms of the top-left rank x rank block (a zero norm counts as 1). For
-// one or two dimensions that is not the spacing of a turned image, and another pixdim would make readers drop the sform.
+// one or two dimensions that is not the spacing of a turned image, and another pixdim would make readers drop the
+// sform.
 std::array<double, 3> pixdim_of(const Affine& affine, int rank) {
   std::array<double, 3> out = affine.spacing();
   for (int c = 0; c < rank; ++c) {
@@ -83,14 +85,17 @@ std::array<double, 3> pixdim_of(const Affine& affine, int rank) {
   return out;
 }
 
-// Writes the qform if the columns are orthogonal and pixdim holds their lengths, so that it can say the same as the sform.
+// Writes the qform if the columns are orthogonal and pixdim holds their lengths, so that it can say the same as the
+// sform.
 void put_qform(HeaderBytes& header, const Affine& affine, const std::array<double, 3>& pixdim) {
   std::array<double, 9> rotation;
   for (int c = 0; c < 3; ++c)
-    for (int r = 0; r < 3; ++r) rotation[static_cast<std::size_t>(3 * r + c)] = affine(r, c) / pixdim[static_cast<std::size_t>(c)];
+    for (int r = 0; r < 3; ++r)
+      rotation[static_cast<std::size_t>(3 * r + c)] = affine(r, c) / pixdim[static_cast<std::size_t>(c)];
   for (std::size_t a = 0; a < 3; ++a)
     for (std::size_t b = a; b < 3; ++b) {
-      const double dot = rotation[a] * rotation[b] + rotation[3 + a] * rotation[3 + b] + rotation[6 + a] * rotation[6 + b];
+      const double dot =
+          rotation[a] * rotation[b] + rotation[3 + a] * rotation[3 + b] + rotation[6 + a] * rotation[6 + b];
       if (!(std::fabs(dot - (a == b ? 1 : 0)) < 1e-6)) return;
     }
   const bool mirrored = affine.determinant() < 0;
@@ -158,10 +163,12 @@ void write_voxels(detail::ByteSink& sink, const Tensor& tensor) {
 
 }  // namespace
 
-void write_nifti(const std::string& path, const Tensor& tensor, const Affine& affine, const NiftiWriteOptions& options) {
+void write_nifti(const std::string& path, const Tensor& tensor, const Affine& affine,
+                 const NiftiWriteOptions& options) {
   check(tensor, affine, options);
   const bool gz = detail::named_gz(path);
-  if (!gz && !path.ends_with(".nii")) throw IoError(path, "cannot be written as NIfTI: expected a name ending in .nii or .nii.gz");
+  if (!gz && !path.ends_with(".nii"))
+    throw IoError(path, "cannot be written as NIfTI: expected a name ending in .nii or .nii.gz");
   const HeaderBytes header = make_header(tensor, affine, options);
 
   detail::OutputFile file(path);
@@ -172,10 +179,18 @@ void write_nifti(const std::string& path, const Tensor& tensor, const Affine& af
     sink = std::make_unique<detail::PlainSink>(file);
   sink->write(header.bytes());
   switch (size_of(tensor.dtype())) {
-    case 1: write_voxels<std::uint8_t>(*sink, tensor); break;
-    case 2: write_voxels<std::uint16_t>(*sink, tensor); break;
-    case 4: write_voxels<std::uint32_t>(*sink, tensor); break;
-    default: write_voxels<std::uint64_t>(*sink, tensor); break;
+    case 1:
+      write_voxels<std::uint8_t>(*sink, tensor);
+      break;
+    case 2:
+      write_voxels<std::uint16_t>(*sink, tensor);
+      break;
+    case 4:
+      write_voxels<std::uint32_t>(*sink, tensor);
+      break;
+    default:
+      write_voxels<std::uint64_t>(*sink, tensor);
+      break;
   }
   sink->finish();
   file.commit();

@@ -1,8 +1,7 @@
 #include "output_file.hpp"
 
-#include <isa-l/igzip_lib.h>
-
 #include <fcntl.h>
+#include <isa-l/igzip_lib.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -28,7 +27,8 @@ class GzipSink final : public ByteSink {
  public:
   GzipSink(OutputFile& file, int level) : file_(file), output_(std::size_t{128} << 10), stream_(new isal_zstream) {
     isal_deflate_init(stream_.get());
-    static constexpr std::array<std::size_t, 4> sizes{0, ISAL_DEF_LVL1_DEFAULT, ISAL_DEF_LVL2_DEFAULT, ISAL_DEF_LVL3_DEFAULT};
+    static constexpr std::array<std::size_t, 4> sizes{0, ISAL_DEF_LVL1_DEFAULT, ISAL_DEF_LVL2_DEFAULT,
+                                                      ISAL_DEF_LVL3_DEFAULT};
     level_buffer_.resize(sizes[static_cast<std::size_t>(level)]);
     stream_->level = static_cast<std::uint32_t>(level);
     stream_->level_buf = level_buffer_.empty() ? nullptr : level_buffer_.data();
@@ -70,7 +70,7 @@ class GzipSink final : public ByteSink {
 OutputFile::OutputFile(std::string path) : path_(std::move(path)) {
   check_path(path_);
   // Renaming would replace a device, a pipe or a folder by a file.
-  struct stat s{};
+  struct stat s {};
   if (::stat(path_.c_str(), &s) == 0 && !S_ISREG(s.st_mode))
     throw IoError(path_, "exists and is not a regular file; expected a file or a free name");
   // O_EXCL: a name that another writer uses is never shared.
@@ -94,7 +94,8 @@ OutputFile::~OutputFile() {
 
 void OutputFile::commit() {
   if (const int error = file_.close(); error != 0) throw IoError(path_, "cannot be written: " + reason(error));
-  if (::rename(temporary_.c_str(), path_.c_str()) != 0) throw IoError(path_, "cannot be put in place: " + reason(errno));
+  if (::rename(temporary_.c_str(), path_.c_str()) != 0)
+    throw IoError(path_, "cannot be put in place: " + reason(errno));
   temporary_.clear();
 }
 

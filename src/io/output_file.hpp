@@ -2,9 +2,8 @@
 // Private to io/.
 #pragma once
 
-#include <headrace/io/file.hpp>
-
 #include <cstddef>
+#include <headrace/io/file.hpp>
 #include <memory>
 #include <span>
 #include <string>

@@ -1,7 +1,5 @@
 #include "voxel_copy.hpp"
 
-#include "text.hpp"
-
 #include <algorithm>
 #include <bit>
 #include <concepts>
@@ -10,11 +8,13 @@
 #include <type_traits>
 #include <utility>
 
+#include "text.hpp"
+
 namespace headrace::detail {
 namespace {
 
-// A tile of this many voxels along axis 0, and one cache line of the destination along axis 2, is converted in the first
-// level cache and then written line by line.
+// A tile of this many voxels along axis 0, and one cache line of the destination along axis 2, is converted in the
+// first level cache and then written line by line.
 constexpr std::size_t tile_rows = 32;
 
 template <class Word>
@@ -27,11 +27,13 @@ struct VectorOf {
 template <class Word, bool upper, std::size_t... lane>
 auto zip(typename VectorOf<Word>::type a, typename VectorOf<Word>::type b, std::index_sequence<lane...>) {
   constexpr std::size_t lanes = sizeof...(lane);
-  return __builtin_shufflevector(a, b, static_cast<int>(lane / 2 + (upper ? lanes / 2 : 0) + (lane % 2 ? lanes : 0))...);
+  return __builtin_shufflevector(a, b,
+                                 static_cast<int>(lane / 2 + (upper ? lanes / 2 : 0) + (lane % 2 ? lanes : 0))...);
 }
 
-// A square of words, one vector a side: row s of `from` (rows `stride` apart) becomes column s of `to`. Zipping the first
-// half of the rows with the second is a rotation of the index bits (row, column) by one; log2(lanes) of them exchange both.
+// A square of words, one vector a side: row s of `from` (rows `stride` apart) becomes column s of `to`. Zipping the
+// first half of the rows with the second is a rotation of the index bits (row, column) by one; log2(lanes) of them
+// exchange both.
 template <class Word>
 void transpose_square(const Word* from, std::size_t stride, Word* to, std::size_t to_stride) {
   using Vector = typename VectorOf<Word>::type;
@@ -159,10 +161,14 @@ void swap_words(std::span<std::byte> bytes) {
 
 bool copy_voxels(const VoxelConversion& conversion, const VoxelSlab& slab, const std::byte* from, std::byte* to) {
   switch (size_of(conversion.to)) {
-    case 1: return copy_slab<1>(conversion, slab, from, to);
-    case 2: return copy_slab<2>(conversion, slab, from, to);
-    case 4: return copy_slab<4>(conversion, slab, from, to);
-    default: return copy_slab<8>(conversion, slab, from, to);
+    case 1:
+      return copy_slab<1>(conversion, slab, from, to);
+    case 2:
+      return copy_slab<2>(conversion, slab, from, to);
+    case 4:
+      return copy_slab<4>(conversion, slab, from, to);
+    default:
+      return copy_slab<8>(conversion, slab, from, to);
   }
 }
 
@@ -175,8 +181,10 @@ std::optional<Misfit> find_misfit(const VoxelConversion& c, const std::byte* fro
     return visit_arithmetic(c.from, [&](auto v) -> Misfit {
       std::memcpy(&v, at, sizeof v);
       if (c.scaled) return {i, number(scale(v, c.slope, c.inter))};
-      if constexpr (std::floating_point<decltype(v)>) return {i, number(static_cast<double>(v))};
-      else return {i, std::to_string(v)};
+      if constexpr (std::floating_point<decltype(v)>)
+        return {i, number(static_cast<double>(v))};
+      else
+        return {i, std::to_string(v)};
     });
   }
   return std::nullopt;

@@ -2,10 +2,9 @@
 // Private to io/.
 #pragma once
 
-#include <headrace/tensor/dtype.hpp>
-
 #include <cstddef>
 #include <cstdint>
+#include <headrace/tensor/dtype.hpp>
 #include <optional>
 #include <span>
 #include <string>
@@ -23,16 +22,16 @@ struct VoxelConversion {
   double inter = 0;
 };
 
-// A box of a volume of n[0] x n[1] x n[2] voxels as it lies in the file: all of axis 0, rows [row, row + rows) of axis 1,
-// slices [slice, slice + slices) of axis 2.
+// A box of a volume of n[0] x n[1] x n[2] voxels as it lies in the file: all of axis 0, rows [row, row + rows) of axis
+// 1, slices [slice, slice + slices) of axis 2.
 struct VoxelSlab {
   std::size_t n[3];
   std::size_t row, rows;
   std::size_t slice, slices;
 };
 
-// Converts the slab's voxels, which lie at `from` in file order and native byte order, into the volume at `to`, which is in
-// C order. Returns false if some value does not fit an integer type (then what was written is unspecified).
+// Converts the slab's voxels, which lie at `from` in file order and native byte order, into the volume at `to`, which
+// is in C order. Returns false if some value does not fit an integer type (then what was written is unspecified).
 bool copy_voxels(const VoxelConversion& conversion, const VoxelSlab& slab, const std::byte* from, std::byte* to);
 
 // The first of `count` stored values that does not fit, in file order.

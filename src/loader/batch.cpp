@@ -1,10 +1,10 @@
-#include <headrace/loader/batch.hpp>
-
-#include "batch_slot.hpp"
-
 #include <algorithm>
 #include <cstring>
+#include <headrace/loader/batch.hpp>
 #include <stdexcept>
+#include <utility>
+
+#include "batch_slot.hpp"
 
 namespace headrace {
 namespace detail {
@@ -24,25 +24,47 @@ struct Orphans {
   }
 };
 
+// Hands pieces that somebody holds over to whoever holds them.
+void let_go(std::unique_ptr<StorageBlock[]> blocks, std::size_t pieces, const Storage& slab) {
+  auto* const orphans = new Orphans{slab, std::move(blocks), pieces};
+  StorageBlock* const first = orphans->blocks.get();
+  for (std::size_t f = 0; f < pieces; ++f) {
+    // A reference of our own, so that nobody calls release before it is the new one; dropping it may call it at once.
+    const Storage own = Storage::adopt(first[f]);
+    first[f].read_only = true;  // the memory may become another step's: who writes gets a copy
+    first[f].owner = orphans;
+    first[f].release = &Orphans::release;
+  }
+}
+
 }  // namespace
 
 BatchSlot::~BatchSlot() {
-  if (!patch_table || !slab) return;
+  if (!slab) return;
   const std::size_t pieces = layout->places.size();
   for (std::size_t s = 0; s < patches; ++s) {
     std::unique_ptr<StorageBlock[]>& blocks = patch_table[s].blocks;
     // acquire, from the handle's drop: it is over
-    if (std::all_of(blocks.get(), blocks.get() + pieces, [](const StorageBlock& b) { return b.count.load(std::memory_order_acquire) == 0; }))
-      continue;
-    auto* orphans = new Orphans{slab, std::move(blocks), pieces};
-    StorageBlock* const first = orphans->blocks.get();
-    for (std::size_t f = 0; f < pieces; ++f) {
-      // A reference of our own, so that nobody calls release before it is the new one; dropping it may call it at once.
-      Storage own = Storage::adopt(first[f]);
-      first[f].owner = orphans;
-      first[f].release = &Orphans::release;
-    }
+    if (std::any_of(blocks.get(), blocks.get() + pieces,
+                    [](const StorageBlock& b) { return b.count.load(std::memory_order_acquire) != 0; }))
+      let_go(std::move(blocks), pieces, slab);
   }
+}
+
+void BatchSlot::renew_pieces(std::size_t sample) {
+  std::unique_ptr<StorageBlock[]> fresh = make_pieces(sample);
+  let_go(std::exchange(patch_table[sample].blocks, std::move(fresh)), layout->places.size(), slab);
+}
+
+std::unique_ptr<StorageBlock[]> BatchSlot::make_pieces(std::size_t sample) const {
+  const std::vector<SlotLayout::Place>& places = layout->places;
+  auto blocks = std::make_unique<StorageBlock[]>(places.size());
+  for (std::size_t f = 0; f < places.size(); ++f) {
+    blocks[f].data = slab.data() + places[f].offset + sample * places[f].bytes;
+    blocks[f].bytes = places[f].bytes;
+    blocks[f].release = [](StorageBlock*) noexcept {};  // the piece belongs to the slot
+  }
+  return blocks;
 }
 
 const ItemFailure* BatchSlot::first_failure() const noexcept {
@@ -54,8 +76,8 @@ const ItemFailure* BatchSlot::first_failure() const noexcept {
   return nullptr;
 }
 
-void prepare_slot(BatchSlot& slot, std::shared_ptr<const SlotLayout> layout, std::uint32_t batch_size, std::uint32_t parts,
-                  std::size_t ops_with_plans) {
+void prepare_slot(BatchSlot& slot, std::shared_ptr<const SlotLayout> layout, std::uint32_t batch_size,
+                  std::uint32_t parts, std::size_t ops_with_plans) {
   slot.parts = parts;
   slot.layout = std::move(layout);
   const SlotLayout& l = *slot.layout;
@@ -70,13 +92,7 @@ void prepare_slot(BatchSlot& slot, std::shared_ptr<const SlotLayout> layout, std
   for (std::size_t s = 0; s < samples; ++s) {
     SlotPatch& patch = slot.patch_table[s];
     patch.plans.resize(ops_with_plans);
-    if (!slot.slab) continue;
-    patch.blocks = std::make_unique<StorageBlock[]>(l.places.size());
-    for (std::size_t f = 0; f < l.places.size(); ++f) {
-      patch.blocks[f].data = slot.slab.data() + l.places[f].offset + s * l.places[f].bytes;
-      patch.blocks[f].bytes = l.places[f].bytes;
-      patch.blocks[f].release = [](StorageBlock*) noexcept {};  // the piece belongs to the slot
-    }
+    if (slot.slab) patch.blocks = slot.make_pieces(s);
   }
   slot.lease.data = slot.slab.data();
   slot.lease.bytes = slot.slab.bytes();
@@ -118,8 +134,9 @@ Tensor Batch::operator[](std::string_view field) const {
     throw std::invalid_argument("field '" + std::string(field) + "' holds text: take it with texts()");
   if (!layout.collated) {
     if (size() == 1) return slot_->patch_table[0].sample.get(field).unsqueeze(0);
-    throw std::invalid_argument("field '" + std::string(field) + "' has no common shape in this batch of " + std::to_string(size()) +
-                                " samples (" + spec.str() + "): take it sample by sample, or crop to a fixed size");
+    throw std::invalid_argument("field '" + std::string(field) + "' has no common shape in this batch of " +
+                                std::to_string(size()) + " samples (" + spec.str() +
+                                "): take it sample by sample, or crop to a fixed size");
   }
   const detail::SlotLayout::Place& place = layout.places[layout.find(field)];
   Shape shape{samples};

@@ -1,15 +1,14 @@
 // The record and the memory of one step: what workers write and the trainer reads.
 #pragma once
 
+#include <atomic>
 #include <headrace/loader/error.hpp>
 #include <headrace/sample/sample.hpp>
 #include <headrace/transform/plan_box.hpp>
-
-#include "slot_layout.hpp"
-
-#include <atomic>
 #include <memory>
 #include <vector>
+
+#include "slot_layout.hpp"
 
 namespace headrace::detail {
 
@@ -20,13 +19,13 @@ struct SlotItem {
   std::uint64_t stream_item = 0;
   Sample sample;
   bool failed = false;
-  ItemFailure failure{};  // held in place: reporting that memory ran out must need none
+  ItemFailure failure{};                     // held in place: reporting that memory ran out must need none
   std::atomic<std::uint32_t> parts_left{0};  // the last part lets go of the item's volumes
 };
 
 // One output. Written by the thread that runs the part.
 struct SlotPatch {
-  Sample sample;                           // numbers, texts, affines, paths; tensors are in the slab (or here, for lists)
+  Sample sample;  // numbers, texts, affines, paths; tensors are in the slab (or here, for lists)
   std::unique_ptr<StorageBlock[]> blocks;  // per place: the sample's piece of the slab, while ops write to it
   bool failed = false;
   ItemFailure failure{};
@@ -56,12 +55,15 @@ struct BatchSlot {
   StorageBlock lease;
 
   std::size_t samples() const noexcept { return std::size_t{items} * parts; }
+  // Fresh handles for a sample's pieces of the slab; those somebody kept become his, read-only.
+  void renew_pieces(std::size_t sample);
+  std::unique_ptr<StorageBlock[]> make_pieces(std::size_t sample) const;
   // The lowest failure in (item, patch) order, or null.
   const ItemFailure* first_failure() const noexcept;
 };
 
 // Asks for the slot's memory and touches all of it.
-void prepare_slot(BatchSlot& slot, std::shared_ptr<const SlotLayout> layout, std::uint32_t batch_size, std::uint32_t parts,
-                  std::size_t ops_with_plans);
+void prepare_slot(BatchSlot& slot, std::shared_ptr<const SlotLayout> layout, std::uint32_t batch_size,
+                  std::uint32_t parts, std::size_t ops_with_plans);
 
 }  // namespace headrace::detail

@@ -1,10 +1,9 @@
-#include <headrace/loader/digest.hpp>
-
 #include <xxhash.h>
 
 #include <array>
 #include <bit>
 #include <cstring>
+#include <headrace/loader/digest.hpp>
 #include <memory>
 
 namespace headrace {

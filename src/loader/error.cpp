@@ -1,21 +1,24 @@
 #include <headrace/loader/error.hpp>
-
 #include <headrace/random/address.hpp>
 
 namespace headrace {
 
 std::string_view name_of(Stage stage) noexcept {
   switch (stage) {
-    case Stage::read: return "read";
-    case Stage::transform: return "transform";
-    case Stage::write: break;
+    case Stage::read:
+      return "read";
+    case Stage::transform:
+      return "transform";
+    case Stage::write:
+      break;
   }
   return "write to slot";
 }
 
 namespace {
 std::string message(const ItemFailure& f) {
-  std::string s = "epoch " + std::to_string(f.epoch) + ", item " + std::to_string(f.position) + " (dataset index " + std::to_string(f.index);
+  std::string s = "epoch " + std::to_string(f.epoch) + ", item " + std::to_string(f.position) + " (dataset index " +
+                  std::to_string(f.index);
   if (!f.path.empty()) s += ", " + f.path;
   s += ")";
   if (f.patch != item_patch) s += ", patch " + std::to_string(f.patch);

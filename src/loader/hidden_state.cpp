@@ -1,9 +1,8 @@
 #include "hidden_state.hpp"
 
+#include <cstring>
 #include <headrace/loader/digest.hpp>
 #include <headrace/runtime/float_mode.hpp>
-
-#include <cstring>
 
 namespace headrace::detail {
 namespace {
@@ -36,7 +35,8 @@ struct Lane {
 
 class Examiner {
  public:
-  Examiner(const Dataset& dataset, const Pipeline& pipeline, std::uint64_t seed) : dataset_(dataset), pipeline_(pipeline), seed_(seed) {}
+  Examiner(const Dataset& dataset, const Pipeline& pipeline, std::uint64_t seed)
+      : dataset_(dataset), pipeline_(pipeline), seed_(seed) {}
 
   Lane lane(std::uint64_t index, std::uint32_t epoch, std::uint32_t part) const {
     return {.index = index, .address = {.seed = seed_, .epoch = epoch, .item = index}, .part = part};
@@ -71,7 +71,8 @@ class Examiner {
   std::optional<VerifyDifference> compare(const Lane& a, const Lane& b, const std::string& how) const {
     VerifyDifference d{.how = how, .epoch = a.address.epoch, .position = a.index, .index = a.index, .patch = a.part};
     for (std::size_t step = 0; step < std::max(a.trace.size(), b.trace.size()); ++step) {
-      d.op = step == 0 ? "none: the dataset's own item" : std::to_string(step - 1) + " (" + pipeline_.op(step - 1).name() + ")";
+      d.op = step == 0 ? "none: the dataset's own item"
+                       : std::to_string(step - 1) + " (" + pipeline_.op(step - 1).name() + ")";
       if (step >= a.trace.size() || step >= b.trace.size() || a.trace[step].size() != b.trace[step].size()) return d;
       for (std::size_t f = 0; f < a.trace[step].size(); ++f)
         if (!(a.trace[step][f] == b.trace[step][f])) {
@@ -108,8 +109,8 @@ class Examiner {
 
 }  // namespace
 
-std::optional<VerifyDifference> find_hidden_state(const Dataset& dataset, const Pipeline& pipeline, const VerifyOptions& options,
-                                                  std::uint64_t& samples) {
+std::optional<VerifyDifference> find_hidden_state(const Dataset& dataset, const Pipeline& pipeline,
+                                                  const VerifyOptions& options, std::uint64_t& samples) {
   const std::uint64_t items = std::min(options.hidden_state_items, dataset.size());
   const Examiner examiner(dataset, pipeline, options.loader.seed);
   const std::uint32_t parts = std::min(pipeline.parts(), 4u);
@@ -127,7 +128,8 @@ std::optional<VerifyDifference> find_hidden_state(const Dataset& dataset, const 
         if (auto d = examiner.compare(alone, interleaved, "made in step with another item")) return d;
         // The neighbour before and between, other garbage in new memory.
         examiner.run({&neighbour, &last}, 0xFF);
-        if (auto d = examiner.compare(alone, last, "made after another item, with other contents in new memory")) return d;
+        if (auto d = examiner.compare(alone, last, "made after another item, with other contents in new memory"))
+          return d;
       }
   return std::nullopt;
 }

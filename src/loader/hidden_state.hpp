@@ -6,7 +6,7 @@
 namespace headrace::detail {
 
 // Adds the samples compared to `samples`.
-std::optional<VerifyDifference> find_hidden_state(const Dataset& dataset, const Pipeline& pipeline, const VerifyOptions& options,
-                                                  std::uint64_t& samples);
+std::optional<VerifyDifference> find_hidden_state(const Dataset& dataset, const Pipeline& pipeline,
+                                                  const VerifyOptions& options, std::uint64_t& samples);
 
 }  // namespace headrace::detail

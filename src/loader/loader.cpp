@@ -1,18 +1,18 @@
-#include <headrace/loader/loader.hpp>
-
-#include "loader_slot.hpp"
-
 #include <unistd.h>
 
 #include <algorithm>
+#include <headrace/loader/loader.hpp>
 #include <stdexcept>
+
+#include "loader_slot.hpp"
 
 namespace headrace {
 namespace {
 
 std::size_t physical_memory() {
   const long pages = ::sysconf(_SC_PHYS_PAGES), size = ::sysconf(_SC_PAGESIZE);
-  return pages > 0 && size > 0 ? static_cast<std::size_t>(pages) * static_cast<std::size_t>(size) : std::size_t{1} << 32;
+  return pages > 0 && size > 0 ? static_cast<std::size_t>(pages) * static_cast<std::size_t>(size)
+                               : std::size_t{1} << 32;
 }
 
 void check(const LoaderOptions& o, std::uint64_t dataset_items, std::uint64_t items) {
@@ -20,7 +20,8 @@ void check(const LoaderOptions& o, std::uint64_t dataset_items, std::uint64_t it
   if (items == 0) throw std::invalid_argument("the sampler has no items");
   if (o.batch_size == 0) throw std::invalid_argument("batch_size is 0: expected at least 1");
   if (o.drop_last && o.batch_size > items)
-    throw std::invalid_argument("with drop_last a batch_size of " + std::to_string(o.batch_size) + " leaves nothing of " + std::to_string(items) + " items");
+    throw std::invalid_argument("with drop_last a batch_size of " + std::to_string(o.batch_size) +
+                                " leaves nothing of " + std::to_string(items) + " items");
   if (o.hold == 0) throw std::invalid_argument("hold is 0: expected at least 1, the batch that next() returns");
   if (o.epochs && *o.epochs == 0) throw std::invalid_argument("epochs is 0: expected at least 1");
 }
@@ -28,15 +29,18 @@ void check(const LoaderOptions& o, std::uint64_t dataset_items, std::uint64_t it
 // The steps in flight: as asked, or enough for four items per thread, within the memory budget.
 unsigned choose_window(const LoaderOptions& o, std::size_t slot_bytes, std::uint64_t steps_per_epoch) {
   const std::uint64_t threads = std::max(1u, o.threads);
-  std::uint64_t window = o.window ? o.window : std::clamp<std::uint64_t>((4 * threads + o.batch_size - 1) / o.batch_size, 2, 1024);
+  std::uint64_t window =
+      o.window ? o.window : std::clamp<std::uint64_t>((4 * threads + o.batch_size - 1) / o.batch_size, 2, 1024);
   if (!o.window) window = std::min(window, std::max<std::uint64_t>(2, 2 * steps_per_epoch));
   if (slot_bytes == 0) return static_cast<unsigned>(window);
   const std::size_t budget = o.memory_budget ? o.memory_budget : physical_memory() / 4;
   const std::uint64_t slots = budget / slot_bytes;
   if (slots < std::uint64_t{o.hold} + 1)
-    throw std::invalid_argument("memory_budget allows " + std::to_string(slots) + " steps of " + std::to_string(slot_bytes) + " bytes, but hold = " +
-                                std::to_string(o.hold) + " batches and one step in the making are needed: " + std::to_string(slot_bytes * (std::uint64_t{o.hold} + 1)) +
-                                " bytes at least (of " + std::to_string(budget) + ")");
+    throw std::invalid_argument(
+        "memory_budget allows " + std::to_string(slots) + " steps of " + std::to_string(slot_bytes) +
+        " bytes, but hold = " + std::to_string(o.hold) +
+        " batches and one step in the making are needed: " + std::to_string(slot_bytes * (std::uint64_t{o.hold} + 1)) +
+        " bytes at least (of " + std::to_string(budget) + ")");
   return static_cast<unsigned>(std::min<std::uint64_t>(window, slots - o.hold));
 }
 
@@ -49,8 +53,10 @@ struct Loader::State {
         window(choose_window(options, layout->bytes, (sampler.size() + options.batch_size - 1) / options.batch_size)),
         hold(options.hold),
         epochs(options.epochs),
-        job(std::make_shared<detail::LoaderJob>(std::move(dataset), std::move(pipeline), std::move(sampler), options, layout,
-                                                std::make_shared<detail::ScratchPool>(std::max<std::size_t>(layout->largest_scratch, 64), scratch_slabs(options)))),
+        job(std::make_shared<detail::LoaderJob>(
+            std::move(dataset), std::move(pipeline), std::move(sampler), options, layout,
+            std::make_shared<detail::ScratchPool>(std::max<std::size_t>(layout->largest_scratch, 64),
+                                                  scratch_slabs(options)))),
         engine(job, EngineOptions{.threads = options.threads,
                                   .window = window,
                                   .hold = options.hold,
@@ -69,7 +75,8 @@ struct Loader::State {
   // Hands a delivered slot to the trainer, or throws its first error.
   Batch deliver(detail::LoaderEngine::Lease lease) {
     auto& slot = static_cast<detail::LoaderSlot&>(**lease);
-    if (slot.epoch != epoch || slot.step != step) throw std::logic_error("a step came out of order: this is a bug in the loader");
+    if (slot.epoch != epoch || slot.step != step)
+      throw std::logic_error("a step came out of order: this is a bug in the loader");
     ++step;
     if (const ItemFailure* failure = slot.first_failure()) throw ItemError(*failure);
     slot.held = std::move(lease);
@@ -91,7 +98,7 @@ struct Loader::State {
 };
 
 Loader::Loader(Dataset dataset, Pipeline pipeline, LoaderOptions options) {
-  Sampler sampler = options.sampler ? *options.sampler
+  Sampler sampler = options.sampler   ? *options.sampler
                     : options.shuffle ? Sampler::shuffled(dataset.size(), options.seed)
                                       : Sampler::sequential(dataset.size());
   check(options, dataset.size(), sampler.size());
@@ -125,9 +132,12 @@ Polled Loader::try_next() {
 
 Loader::Epoch Loader::epoch(std::uint32_t e) {
   State& s = *state_;
-  if (s.iterating) throw std::logic_error("a loader iterates one epoch at a time: the range of epoch " + std::to_string(s.epoch) + " is still alive");
+  if (s.iterating)
+    throw std::logic_error("a loader iterates one epoch at a time: the range of epoch " + std::to_string(s.epoch) +
+                           " is still alive");
   if (e >= s.job->epoch_end())
-    throw std::out_of_range("epoch " + std::to_string(e) + " was asked for, but the loader ends before epoch " + std::to_string(s.job->epoch_end()));
+    throw std::out_of_range("epoch " + std::to_string(e) + " was asked for, but the loader ends before epoch " +
+                            std::to_string(s.job->epoch_end()));
   const bool here = e == s.epoch && s.step == 0 && !s.abandoned;
   const bool follows = e == s.epoch + 1 && s.at_end() && !s.abandoned;
   if (here || follows)
@@ -161,7 +171,8 @@ LoaderStats Loader::stats() const {
   return stats;
 }
 
-Loader::Epoch::Epoch(Epoch&& o) noexcept : loader_(std::exchange(o.loader_, nullptr)), current_(std::move(o.current_)), begun_(o.begun_) {}
+Loader::Epoch::Epoch(Epoch&& o) noexcept
+    : loader_(std::exchange(o.loader_, nullptr)), current_(std::move(o.current_)), begun_(o.begun_) {}
 
 Loader::Epoch::~Epoch() {
   if (!loader_) return;

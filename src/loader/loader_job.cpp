@@ -1,13 +1,12 @@
 #include "loader_job.hpp"
 
-#include "loader_slot.hpp"
-
+#include <algorithm>
 #include <headrace/io/error.hpp>
 #include <headrace/loader/batch.hpp>
 #include <headrace/runtime/float_mode.hpp>
-
-#include <algorithm>
 #include <stdexcept>
+
+#include "loader_slot.hpp"
 
 namespace headrace::detail {
 namespace {
@@ -35,7 +34,8 @@ void assign(std::string& to, std::string_view text) noexcept {
   }
 }
 
-// Runs f; false when it threw, and then `failure` is `about` and what happened. The call that reports must not fail itself.
+// Runs f; false when it threw, and then `failure` is `about` and what happened. The call that reports must not fail
+// itself.
 template <class F>
 bool guarded(ItemFailure& failure, ItemFailure about, F&& f) noexcept {
   try {
@@ -64,7 +64,15 @@ bool guarded(ItemFailure& failure, ItemFailure about, F&& f) noexcept {
 // in the end copies what is not in the slab yet.
 class LoaderJob::Place final : public OutputPlace {
  public:
-  Place(LoaderJob& job, BatchSlot& slot, std::size_t sample) : job_(job), slot_(slot), patch_(slot.patch_table[sample]) {}
+  Place(LoaderJob& job, BatchSlot& slot, std::size_t sample)
+      : job_(job), slot_(slot), sample_(sample), patch_(slot.patch_table[sample]) {}
+
+  // Pieces that an op kept in an earlier step, where that was reported: this sample is not to suffer for it.
+  void begin() {
+    for (std::size_t f = 0; patch_.blocks && f < slot_.layout->places.size(); ++f)
+      // relaxed: as in output()
+      if (patch_.blocks[f].count.load(std::memory_order_relaxed) != 0) return slot_.renew_pieces(sample_);
+  }
 
   void before_op(std::size_t op) override { op_ = op; }
 
@@ -74,8 +82,8 @@ class LoaderJob::Place final : public OutputPlace {
     const std::size_t f = layout.find(field);
     if (f == layout.places.size() || op_ < layout.places[f].first_op) return counted_scratch(dtype, shape, true);
     const SlotLayout::Place& place = layout.places[f];
-    // relaxed: the piece is this thread's alone while the part runs; a count left by a handle that an op kept is a fault
-    // that finish() reports
+    // relaxed: the piece is this thread's alone while the part runs; a count left by a handle that an op kept is a
+    // fault that finish() reports
     const bool taken = patch_.blocks[f].count.load(std::memory_order_relaxed) != 0;
     if (taken || place.spec.dtype != dtype || !(place.spec.shape == shape)) return counted_scratch(dtype, shape, true);
     slot_bytes_ += place.bytes;
@@ -89,8 +97,8 @@ class LoaderJob::Place final : public OutputPlace {
     const SlotLayout& layout = *slot_.layout;
     for (const Field& f : sample.fields())
       if (!layout.spec.find(f.name) && !std::holds_alternative<std::shared_ptr<const VoxelSet>>(f.value))
-        throw std::invalid_argument("field '" + f.name.str() + "' is not in the pipeline's specification (" + layout.spec.str() +
-                                    "): give the op that makes it an infer()");
+        throw std::invalid_argument("field '" + f.name.str() + "' is not in the pipeline's specification (" +
+                                    layout.spec.str() + "): give the op that makes it an infer()");
     for (const FieldSpec& spec : layout.spec.fields) check(sample.field(spec.name), spec);
     if (!layout.collated) {
       for (const SlotLayout::Place& p : layout.places) {
@@ -111,15 +119,18 @@ class LoaderJob::Place final : public OutputPlace {
     constexpr std::string_view kinds[] = {"a tensor", "a number", "an integer", "text", "a voxel set"};
     const bool integer_for_real = spec.kind == FieldKind::real && std::holds_alternative<std::int64_t>(field.value);
     if (field.value.index() != static_cast<std::size_t>(spec.kind) && !integer_for_real)
-      throw std::invalid_argument("field '" + spec.name + "' is " + std::string(kinds[field.value.index()]) + ", but its place in the batch is for " +
+      throw std::invalid_argument("field '" + spec.name + "' is " + std::string(kinds[field.value.index()]) +
+                                  ", but its place in the batch is for " +
                                   std::string(kinds[static_cast<std::size_t>(spec.kind)]));
     if (spec.kind != FieldKind::tensor) return;
     const Tensor& t = field.tensor();
     bool matches = t.defined() && t.dtype() == spec.dtype && t.rank() == spec.shape.rank();
     for (int d = 0; matches && d < t.rank(); ++d) matches = spec.shape[d] == unknown || spec.shape[d] == t.shape()[d];
     if (!matches)
-      throw std::invalid_argument("field '" + spec.name + "' is " + (t.defined() ? std::string(name_of(t.dtype())) + " " + t.shape().str() : "undefined") +
-                                  ", but its place in the batch is " + spec.str());
+      throw std::invalid_argument(
+          "field '" + spec.name + "' is " +
+          (t.defined() ? std::string(name_of(t.dtype())) + " " + t.shape().str() : "undefined") +
+          ", but its place in the batch is " + spec.str());
   }
 
   Tensor counted_scratch(DType dtype, const Shape& shape, bool pooled) {
@@ -156,27 +167,31 @@ class LoaderJob::Place final : public OutputPlace {
       if (there(sample, f)) continue;
       // Written through the slab's own handle, whoever else holds the piece.
       Tensor to(slot_.slab, places[f].spec.dtype, places[f].spec.shape,
-                static_cast<std::int64_t>(static_cast<std::size_t>(patch_.blocks[f].data - slot_.slab.data()) / size_of(places[f].spec.dtype)));
+                static_cast<std::int64_t>(static_cast<std::size_t>(patch_.blocks[f].data - slot_.slab.data()) /
+                                          size_of(places[f].spec.dtype)));
       to.copy_from(sample.get(places[f].spec.name));
       slot_bytes_ += places[f].bytes;
     }
     for (const SlotLayout::Place& place : places) sample.set(place.spec.name, Tensor());
     for (std::size_t f = 0; f < places.size(); ++f)
       // relaxed: as in output()
-      if (patch_.blocks[f].count.load(std::memory_order_relaxed) != 0)
-        throw std::logic_error("an op kept a tensor of field '" + places[f].spec.name + "' after it returned: hidden state");
+      if (patch_.blocks[f].count.load(std::memory_order_relaxed) != 0) {
+        throw std::logic_error("an op kept a tensor of field '" + places[f].spec.name +
+                               "' after it returned: hidden state");
+      }
   }
 
   LoaderJob& job_;
   BatchSlot& slot_;
+  const std::size_t sample_;
   SlotPatch& patch_;
   std::size_t op_ = 0;
   std::uint64_t slot_bytes_ = 0;
   std::uint64_t scratch_bytes_ = 0;
 };
 
-LoaderJob::LoaderJob(Dataset dataset, Pipeline pipeline, Sampler sampler, const LoaderOptions& options, std::shared_ptr<const SlotLayout> layout,
-                     std::shared_ptr<ScratchPool> scratch)
+LoaderJob::LoaderJob(Dataset dataset, Pipeline pipeline, Sampler sampler, const LoaderOptions& options,
+                     std::shared_ptr<const SlotLayout> layout, std::shared_ptr<ScratchPool> scratch)
     : dataset_(std::move(dataset)),
       items_(dataset_.size()),
       pipeline_(std::move(pipeline)),
@@ -184,7 +199,8 @@ LoaderJob::LoaderJob(Dataset dataset, Pipeline pipeline, Sampler sampler, const 
       seed_(options.seed),
       batch_size_(options.batch_size),
       steps_per_epoch_(count_steps(sampler_.size(), options.batch_size, options.drop_last)),
-      epoch_end_(options.epochs ? std::min<std::uint64_t>(*options.epochs, std::uint64_t{max_stream_epoch} + 1) : std::uint64_t{max_stream_epoch} + 1),
+      epoch_end_(options.epochs ? std::min<std::uint64_t>(*options.epochs, std::uint64_t{max_stream_epoch} + 1)
+                                : std::uint64_t{max_stream_epoch} + 1),
       keep_plans_(options.keep_plans),
       layout_(std::move(layout)),
       scratch_(std::move(scratch)) {}
@@ -236,7 +252,8 @@ unsigned LoaderJob::bind(std::uint64_t, Slot& slot) noexcept {
       ordered_ = true;
       const SampledItem chosen = order_(item.position);
       if (chosen.index >= items_)
-        throw std::out_of_range("the sampler chose item " + std::to_string(chosen.index) + " of a dataset of " + std::to_string(items_));
+        throw std::out_of_range("the sampler chose item " + std::to_string(chosen.index) + " of a dataset of " +
+                                std::to_string(items_));
       item.index = chosen.index;
       item.stream_item = chosen.stream_item;
     });
@@ -253,7 +270,8 @@ unsigned LoaderJob::open(std::uint64_t, unsigned i, Slot& slot) noexcept {
     dataset_.read(item.index, item.sample);
     item.sample.set_origin({.epoch = s.epoch, .position = item.position, .index = item.index});
     if (!pipeline_.one_to_many()) return;
-    const Pipeline::Address address{.seed = seed_, .epoch = static_cast<std::uint32_t>(s.epoch), .item = item.stream_item};
+    const Pipeline::Address address{
+        .seed = seed_, .epoch = static_cast<std::uint32_t>(s.epoch), .item = item.stream_item};
     if (!keep_plans_) return pipeline_.run_item(item.sample, address);
     std::vector<PlanBox>& plans = s.patch_table[std::size_t{i} * s.parts].plans;
     KeepPlans keep(plans);
@@ -279,21 +297,26 @@ void LoaderJob::part(std::uint64_t, unsigned i, unsigned k, Slot& slot, PartInfo
   const std::uint32_t number = pipeline_.one_to_many() ? k : item_patch;
   {
     Place place(*this, s, index);
-    patch.failed = !guarded(patch.failure, {.epoch = s.epoch, .position = item.position, .index = item.index, .stage = Stage::write, .patch = number}, [&] {
-      patch.sample = item.sample;
-      patch.sample.set_origin({.epoch = s.epoch, .position = item.position, .index = item.index, .patch = k});
-      patch.sample.set_output_place(&place);
-      const Pipeline::Address address{.seed = seed_, .epoch = static_cast<std::uint32_t>(s.epoch), .item = item.stream_item};
-      std::optional<KeepPlans> keep;
-      if (keep_plans_) keep.emplace(patch.plans);
-      PipelineObserver* observer = keep ? &*keep : nullptr;
-      if (pipeline_.one_to_many())
-        pipeline_.run_part(patch.sample, address, k, observer);
-      else
-        pipeline_.run_item(patch.sample, address, observer);
-      place.before_op(pipeline_.size());
-      place.finish(patch.sample);
-    });
+    patch.failed = !guarded(
+        patch.failure,
+        {.epoch = s.epoch, .position = item.position, .index = item.index, .stage = Stage::write, .patch = number},
+        [&] {
+          place.begin();
+          patch.sample = item.sample;
+          patch.sample.set_origin({.epoch = s.epoch, .position = item.position, .index = item.index, .patch = k});
+          patch.sample.set_output_place(&place);
+          const Pipeline::Address address{
+              .seed = seed_, .epoch = static_cast<std::uint32_t>(s.epoch), .item = item.stream_item};
+          std::optional<KeepPlans> keep;
+          if (keep_plans_) keep.emplace(patch.plans);
+          PipelineObserver* observer = keep ? &*keep : nullptr;
+          if (pipeline_.one_to_many())
+            pipeline_.run_part(patch.sample, address, k, observer);
+          else
+            pipeline_.run_item(patch.sample, address, observer);
+          place.before_op(pipeline_.size());
+          place.finish(patch.sample);
+        });
     patch.sample.set_output_place(nullptr);
   }
   if (patch.failed) {

@@ -1,19 +1,18 @@
 // What the loader's engine runs: binds steps to slots, reads items, runs the pipeline, puts samples into the slab.
 #pragma once
 
+#include <atomic>
+#include <cstdint>
 #include <headrace/dataset/dataset.hpp>
 #include <headrace/dataset/sampler.hpp>
 #include <headrace/loader/options.hpp>
 #include <headrace/runtime/job.hpp>
 #include <headrace/transform/pipeline.hpp>
+#include <memory>
+#include <optional>
 
 #include "batch_slot.hpp"
 #include "scratch_pool.hpp"
-
-#include <atomic>
-#include <cstdint>
-#include <memory>
-#include <optional>
 
 namespace headrace::detail {
 
@@ -27,8 +26,8 @@ class LoaderJob {
  public:
   using Slot = std::unique_ptr<BatchSlot>;
 
-  LoaderJob(Dataset dataset, Pipeline pipeline, Sampler sampler, const LoaderOptions& options, std::shared_ptr<const SlotLayout> layout,
-            std::shared_ptr<ScratchPool> scratch);
+  LoaderJob(Dataset dataset, Pipeline pipeline, Sampler sampler, const LoaderOptions& options,
+            std::shared_ptr<const SlotLayout> layout, std::shared_ptr<ScratchPool> scratch);
 
   Slot make_slot(unsigned index);
   unsigned bind(std::uint64_t step, Slot& slot) noexcept;
@@ -66,7 +65,7 @@ class LoaderJob {
   // The next step to bind.
   std::uint64_t epoch_ = 0;
   std::uint64_t step_ = 0;
-  EpochOrder order_;      // of epoch_ when ordered_; before, its memory is used again
+  EpochOrder order_;  // of epoch_ when ordered_; before, its memory is used again
   bool ordered_ = false;
 };
 

@@ -9,7 +9,10 @@ constexpr std::size_t round_up(std::size_t bytes) { return (bytes + 63) / 64 * 6
 }  // namespace
 
 ScratchPool::ScratchPool(std::size_t slab_bytes, std::uint32_t slabs)
-    : slab_bytes_(round_up(slab_bytes)), memory_(Storage::allocate(round_up(slab_bytes) * slabs)), free_(slabs), slabs_(new Slab[slabs]) {
+    : slab_bytes_(round_up(slab_bytes)),
+      memory_(Storage::allocate(round_up(slab_bytes) * slabs)),
+      free_(slabs),
+      slabs_(new Slab[slabs]) {
   std::memset(memory_.data(), 0, memory_.bytes());  // touched now, not in the middle of an epoch
   for (std::uint32_t i = 0; i < slabs; ++i) {
     slabs_[i].block.data = memory_.data() + i * slab_bytes_;
@@ -33,7 +36,8 @@ Tensor ScratchPool::make(const std::shared_ptr<ScratchPool>& pool, DType dtype, 
     storage = Storage::allocate(bytes);
   }
   // relaxed: set before the run starts
-  if (const int byte = pool->poison_.load(std::memory_order_relaxed); byte >= 0) std::memset(storage.data(), byte, bytes);
+  if (const int byte = pool->poison_.load(std::memory_order_relaxed); byte >= 0)
+    std::memset(storage.data(), byte, bytes);
   return Tensor(std::move(storage), dtype, shape);
 }
 

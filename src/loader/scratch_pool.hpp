@@ -1,12 +1,12 @@
-// Pooled memory for what ops compute on the way: equal slabs, handed out as reference-counted storage that returns to the
-// pool by itself. A request that is larger than a slab, or finds the pool empty, is served from the heap and counted.
+// Pooled memory for what ops compute on the way: equal slabs, handed out as reference-counted storage that returns to
+// the pool by itself. A request that is larger than a slab, or finds the pool empty, is served from the heap and
+// counted.
 #pragma once
-
-#include <headrace/lockfree/slab_pool.hpp>
-#include <headrace/tensor/tensor.hpp>
 
 #include <atomic>
 #include <cstddef>
+#include <headrace/lockfree/slab_pool.hpp>
+#include <headrace/tensor/tensor.hpp>
 #include <memory>
 
 namespace headrace::detail {
@@ -15,12 +15,17 @@ class ScratchPool {
  public:
   ScratchPool(std::size_t slab_bytes, std::uint32_t slabs);
 
-  // Contents undefined (or filled with a pattern, when verify asks for it). Progress: lock-free, unless the heap is needed.
+  // Contents undefined (or filled with a pattern, when verify asks for it). Progress: lock-free, unless the heap is
+  // needed.
   static Tensor make(const std::shared_ptr<ScratchPool>& pool, DType dtype, const Shape& shape);
 
   // Fill whatever is handed out with this byte from now on: an op that reads before it writes shows.
-  void poison(int byte) noexcept { poison_.store(byte, std::memory_order_relaxed); }  // relaxed: set before the run starts
-  std::uint64_t heap_requests() const noexcept { return heap_requests_.load(std::memory_order_relaxed); }  // relaxed: a statistic
+  void poison(int byte) noexcept {
+    poison_.store(byte, std::memory_order_relaxed);
+  }  // relaxed: set before the run starts
+  std::uint64_t heap_requests() const noexcept {
+    return heap_requests_.load(std::memory_order_relaxed);
+  }  // relaxed: a statistic
 
  private:
   struct Slab {

@@ -7,14 +7,16 @@ namespace headrace::detail {
 
 std::size_t SlotLayout::find(std::string_view field) const noexcept {
   return static_cast<std::size_t>(
-      std::find_if(places.begin(), places.end(), [&](const Place& p) { return p.spec.name == field; }) - places.begin());
+      std::find_if(places.begin(), places.end(), [&](const Place& p) { return p.spec.name == field; }) -
+      places.begin());
 }
 
 SlotLayout make_layout(const SampleSpec& input, const Pipeline& pipeline, std::uint64_t samples) {
   SlotLayout layout;
   layout.spec = pipeline.infer(input);
   std::erase_if(layout.spec.fields, [](const FieldSpec& f) { return f.kind == FieldKind::voxels; });
-  if (layout.spec.fields.empty()) throw std::invalid_argument("the pipeline leaves no field to deliver: it starts from " + input.str());
+  if (layout.spec.fields.empty())
+    throw std::invalid_argument("the pipeline leaves no field to deliver: it starts from " + input.str());
   layout.collated = true;
   std::size_t offset = 0;
   for (const FieldSpec& f : layout.spec.fields) {
@@ -31,7 +33,8 @@ SlotLayout make_layout(const SampleSpec& input, const Pipeline& pipeline, std::u
       place.offset = offset;
       std::size_t all = 0;
       if (__builtin_mul_overflow(place.bytes, samples, &all) || __builtin_add_overflow(offset, all + 63, &offset))
-        throw std::length_error("a batch of " + std::to_string(samples) + " samples of " + f.str() + " does not fit the address space");
+        throw std::length_error("a batch of " + std::to_string(samples) + " samples of " + f.str() +
+                                " does not fit the address space");
       offset = offset / 64 * 64;
       layout.largest_scratch = std::max(layout.largest_scratch, place.bytes);
     } else {

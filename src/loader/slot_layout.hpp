@@ -1,9 +1,8 @@
 // Where each field of each sample of a step lies in the step's slab, and which op may write it there.
 #pragma once
 
-#include <headrace/transform/pipeline.hpp>
-
 #include <cstddef>
+#include <headrace/transform/pipeline.hpp>
 #include <string_view>
 #include <vector>
 
@@ -18,10 +17,10 @@ struct SlotLayout {
     std::size_t first_op = 0;
   };
 
-  SampleSpec spec;            // of one output
-  bool collated = false;      // every tensor's shape is known: the slab is used
-  std::vector<Place> places;  // the tensors, in declared order (also when not collated, without offsets)
-  std::size_t bytes = 0;      // of the slab
+  SampleSpec spec;                  // of one output
+  bool collated = false;            // every tensor's shape is known: the slab is used
+  std::vector<Place> places;        // the tensors, in declared order (also when not collated, without offsets)
+  std::size_t bytes = 0;            // of the slab
   std::size_t largest_scratch = 0;  // the largest intermediate tensor whose size is known ahead
 
   // The index into places, or places.size().

@@ -1,12 +1,10 @@
 // The loader's half of verify(): whole epochs under a matrix of settings. Hidden state is in hidden_state.cpp.
-#include <headrace/loader/verify.hpp>
-
+#include <algorithm>
 #include <headrace/loader/digest.hpp>
+#include <headrace/loader/verify.hpp>
 #include <headrace/transform/random_delay.hpp>
 
 #include "hidden_state.hpp"
-
-#include <algorithm>
 
 namespace headrace {
 namespace {
@@ -21,11 +19,13 @@ struct Setting {
   unsigned threads, window;
   std::chrono::microseconds delay;
   std::string str() const {
-    return "threads " + std::to_string(threads) + ", window " + std::to_string(window) + ", delay " + std::to_string(delay.count()) + " us";
+    return "threads " + std::to_string(threads) + ", window " + std::to_string(window) + ", delay " +
+           std::to_string(delay.count()) + " us";
   }
 };
 
-std::vector<Seen> run(const Dataset& dataset, const Pipeline& pipeline, const VerifyOptions& options, const Setting& setting) {
+std::vector<Seen> run(const Dataset& dataset, const Pipeline& pipeline, const VerifyOptions& options,
+                      const Setting& setting) {
   LoaderOptions loader_options = options.loader;
   loader_options.threads = setting.threads;
   loader_options.window = setting.window;
@@ -38,7 +38,8 @@ std::vector<Seen> run(const Dataset& dataset, const Pipeline& pipeline, const Ve
     for (std::uint64_t step = 0; step < loader.steps_per_epoch(); ++step) {
       try {
         const std::optional<Batch> batch = loader.next();
-        if (!batch) throw std::logic_error("epoch " + std::to_string(epoch) + " ended before step " + std::to_string(step));
+        if (!batch)
+          throw std::logic_error("epoch " + std::to_string(epoch) + " ended before step " + std::to_string(step));
         for (std::size_t i = 0; i < batch->size(); ++i) {
           const Sample sample = batch->sample(i);
           Seen& s = seen.emplace_back(Seen{.origin = sample.origin(), .fields = {}});
@@ -56,14 +57,17 @@ std::vector<Seen> run(const Dataset& dataset, const Pipeline& pipeline, const Ve
   return seen;
 }
 
-std::optional<VerifyDifference> compare(const std::vector<Seen>& a, const std::vector<Seen>& b, const std::string& how) {
+std::optional<VerifyDifference> compare(const std::vector<Seen>& a, const std::vector<Seen>& b,
+                                        const std::string& how) {
   const auto same_origin = [](const Origin& x, const Origin& y) {
     return x.epoch == y.epoch && x.position == y.position && x.index == y.index && x.patch == y.patch;
   };
   for (std::size_t i = 0; i < std::max(a.size(), b.size()); ++i) {
     const Origin& o = i < a.size() ? a[i].origin : b[i].origin;
     VerifyDifference d{.how = how, .epoch = o.epoch, .position = o.position, .index = o.index, .patch = o.patch};
-    if (i >= a.size() || i >= b.size() || !same_origin(a[i].origin, b[i].origin) || a[i].fields.size() != b[i].fields.size()) return d;
+    if (i >= a.size() || i >= b.size() || !same_origin(a[i].origin, b[i].origin) ||
+        a[i].fields.size() != b[i].fields.size())
+      return d;
     for (std::size_t f = 0; f < a[i].fields.size(); ++f) {
       if (a[i].fields[f] == b[i].fields[f]) continue;
       d.field = a[i].fields[f].first;
@@ -79,9 +83,9 @@ std::string VerifyReport::message() const {
   if (!first_difference)
     return "equal: " + std::to_string(samples) + " samples compared in " + std::to_string(runs) + " runs of the loader";
   const VerifyDifference& d = *first_difference;
-  return "not equal (" + d.how + "): epoch " + std::to_string(d.epoch) + ", item " + std::to_string(d.position) + " (dataset index " +
-         std::to_string(d.index) + "), patch " + std::to_string(d.patch) + (d.op.empty() ? "" : ", after op " + d.op) +
-         (d.field.empty() ? "" : ", field '" + d.field + "'");
+  return "not equal (" + d.how + "): epoch " + std::to_string(d.epoch) + ", item " + std::to_string(d.position) +
+         " (dataset index " + std::to_string(d.index) + "), patch " + std::to_string(d.patch) +
+         (d.op.empty() ? "" : ", after op " + d.op) + (d.field.empty() ? "" : ", field '" + d.field + "'");
 }
 
 VerifyReport verify(const Dataset& dataset, const Pipeline& pipeline, const VerifyOptions& options) {

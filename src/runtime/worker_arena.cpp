@@ -190,14 +190,19 @@ bool shutdown() noexcept {
     return false;
   }
   if (all.token != 0 && all.token != detail::process_token()) return false;
+  if (!all.control) return true;  // nothing was started
+  // oneTBB needs a worker to put its arenas away. Where none is allowed (a host's limit of 1, or one processor and our
+  // limit gone first) finalize() was seen to wait for ever.
+  if (tbb::global_control::active_value(tbb::global_control::max_allowed_parallelism) < 2) return false;
   try {
     tbb::task_scheduler_handle handle{tbb::attach{}};
     const unsigned n = all.arena_count.exchange(0, std::memory_order_relaxed);
     for (unsigned i = 0; i < n; ++i) delete all.arenas[i].exchange(nullptr, std::memory_order_relaxed);
     all.size.store(0, std::memory_order_relaxed);
     all.proven = 0;
+    const bool ended = tbb::finalize(handle, std::nothrow);
     all.control.reset();
-    return tbb::finalize(handle, std::nothrow);
+    return ended;
   } catch (...) {
     return false;
   }

@@ -1,7 +1,6 @@
-#include <headrace/sample/affine.hpp>
-
 #include <charconv>
 #include <cmath>
+#include <headrace/sample/affine.hpp>
 #include <stdexcept>
 
 namespace headrace {
@@ -39,7 +38,8 @@ Affine Affine::operator*(const Affine& o) const noexcept {
 std::array<double, 3> Affine::apply(const std::array<double, 3>& p) const noexcept {
   std::array<double, 3> r{};
   for (int i = 0; i < 3; ++i)
-    r[static_cast<std::size_t>(i)] = (((*this)(i, 0) * p[0] + (*this)(i, 1) * p[1]) + (*this)(i, 2) * p[2]) + (*this)(i, 3);
+    r[static_cast<std::size_t>(i)] =
+        (((*this)(i, 0) * p[0] + (*this)(i, 1) * p[1]) + (*this)(i, 2) * p[2]) + (*this)(i, 3);
   return r;
 }
 
@@ -55,7 +55,8 @@ Affine Affine::inverse() const {
   // Relative to the columns' lengths, so that micrometre and metre grids are judged alike.
   double scale = 1;
   for (int c = 0; c < 3; ++c) scale *= std::sqrt(a(0, c) * a(0, c) + a(1, c) * a(1, c) + a(2, c) * a(2, c));
-  if (!finite() || !(std::fabs(det) > scale * 1e-12)) throw std::domain_error("the affine " + str() + " is singular or not finite");
+  if (!finite() || !(std::fabs(det) > scale * 1e-12))
+    throw std::domain_error("the affine " + str() + " is singular or not finite");
   Affine r;
   for (int i = 0; i < 3; ++i)
     for (int j = 0; j < 3; ++j) {
@@ -69,7 +70,8 @@ Affine Affine::inverse() const {
 std::array<double, 3> Affine::spacing() const noexcept {
   std::array<double, 3> s{};
   for (int c = 0; c < 3; ++c) {
-    const double norm = std::sqrt((*this)(0, c) * (*this)(0, c) + (*this)(1, c) * (*this)(1, c) + (*this)(2, c) * (*this)(2, c));
+    const double norm =
+        std::sqrt((*this)(0, c) * (*this)(0, c) + (*this)(1, c) * (*this)(1, c) + (*this)(2, c) * (*this)(2, c));
     s[static_cast<std::size_t>(c)] = norm == 0 ? 1 : norm;
   }
   return s;

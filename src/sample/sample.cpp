@@ -1,13 +1,13 @@
-#include <headrace/sample/sample.hpp>
-
 #include <algorithm>
+#include <headrace/sample/sample.hpp>
 #include <stdexcept>
 
 namespace headrace {
 
 FieldName::FieldName(std::string_view name) : length_(static_cast<std::uint8_t>(name.size())) {
   if (name.empty() || name.size() > max_length)
-    throw std::invalid_argument("'" + std::string(name) + "' is no field name: expected 1 to " + std::to_string(max_length) + " bytes");
+    throw std::invalid_argument("'" + std::string(name) + "' is no field name: expected 1 to " +
+                                std::to_string(max_length) + " bytes");
   std::copy(name.begin(), name.end(), text_.begin());
 }
 
@@ -16,7 +16,8 @@ namespace {
 [[noreturn]] void throw_missing(std::string_view name, std::span<const Field> fields) {
   std::string known;
   for (const Field& f : fields) known += (known.empty() ? "" : ", ") + f.name.str();
-  throw std::out_of_range("the sample has no field '" + std::string(name) + "'; it has: " + (known.empty() ? "none" : known));
+  throw std::out_of_range("the sample has no field '" + std::string(name) +
+                          "'; it has: " + (known.empty() ? "none" : known));
 }
 [[noreturn]] void throw_kind(std::string_view name, std::string_view asked) {
   throw std::invalid_argument("field '" + std::string(name) + "' is not " + std::string(asked));

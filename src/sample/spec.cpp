@@ -1,6 +1,5 @@
-#include <headrace/sample/spec.hpp>
-
 #include <algorithm>
+#include <headrace/sample/spec.hpp>
 #include <stdexcept>
 
 namespace headrace {
@@ -19,11 +18,16 @@ std::size_t FieldSpec::bytes() const {
 
 std::string FieldSpec::str() const {
   switch (kind) {
-    case FieldKind::tensor: return name + " " + std::string(name_of(dtype)) + " " + shape.str();
-    case FieldKind::real: return name + " (number)";
-    case FieldKind::integer: return name + " (integer)";
-    case FieldKind::text: return name + " (text)";
-    case FieldKind::voxels: break;
+    case FieldKind::tensor:
+      return name + " " + std::string(name_of(dtype)) + " " + shape.str();
+    case FieldKind::real:
+      return name + " (number)";
+    case FieldKind::integer:
+      return name + " (integer)";
+    case FieldKind::text:
+      return name + " (text)";
+    case FieldKind::voxels:
+      break;
   }
   return name + " (voxel set)";
 }
@@ -40,7 +44,9 @@ const FieldSpec& SampleSpec::at(std::string_view name) const {
   if (const FieldSpec* f = find(name)) return *f;
   throw std::invalid_argument("there is no field '" + std::string(name) + "' among: " + str());
 }
-FieldSpec& SampleSpec::at(std::string_view name) { return const_cast<FieldSpec&>(static_cast<const SampleSpec*>(this)->at(name)); }
+FieldSpec& SampleSpec::at(std::string_view name) {
+  return const_cast<FieldSpec&>(static_cast<const SampleSpec*>(this)->at(name));
+}
 
 void SampleSpec::set(FieldSpec field) {
   if (FieldSpec* f = find(field.name))

@@ -1,14 +1,13 @@
 // One element from one type to another: the rules of Tensor::to().
 //
-// Floats to integers: toward zero, clamped, NaN becomes 0. Integers: clamped. To f16 and bf16: one rounding to nearest even,
-// done on the bits, so that neither the host's rounding mode nor an intermediate float has a say.
+// Floats to integers: toward zero, clamped, NaN becomes 0. Integers: clamped. To f16 and bf16: one rounding to nearest
+// even, done on the bits, so that neither the host's rounding mode nor an intermediate float has a say.
 #pragma once
-
-#include <headrace/tensor/dtype.hpp>
 
 #include <bit>
 #include <cmath>
 #include <cstdint>
+#include <headrace/tensor/dtype.hpp>
 #include <limits>
 #include <type_traits>
 #include <utility>
@@ -34,7 +33,8 @@ std::uint16_t narrow_float(double v) noexcept {
   const auto sign = static_cast<std::uint32_t>(bits >> 63) << 15;
   const auto exponent = static_cast<int>((bits >> 52) & 0x7ff);
   const std::uint64_t fraction = bits & ((std::uint64_t{1} << 52) - 1);
-  if (exponent == 0x7ff) return static_cast<std::uint16_t>(sign | infinity | (fraction ? 1u << (FractionBits - 1) : 0u));
+  if (exponent == 0x7ff)
+    return static_cast<std::uint16_t>(sign | infinity | (fraction ? 1u << (FractionBits - 1) : 0u));
 
   // The exponent field the result would have; from 0 down the result is subnormal and loses further bits.
   const int field = exponent - 1023 + ((1 << (ExponentBits - 1)) - 1);
@@ -49,8 +49,8 @@ std::uint16_t narrow_float(double v) noexcept {
   return static_cast<std::uint16_t>(sign | (result < infinity ? static_cast<std::uint32_t>(result) : infinity));
 }
 
-// A double that rounds to 16-bit formats as v does. Beyond 2^53 the bits that a double cannot hold are or-ed into its last
-// one (rounding to odd), which keeps a value just off a tie off the tie.
+// A double that rounds to 16-bit formats as v does. Beyond 2^53 the bits that a double cannot hold are or-ed into its
+// last one (rounding to odd), which keeps a value just off a tie off the tie.
 template <class From>
 double sticky_double(From v) noexcept {
   if constexpr (std::is_integral_v<From> && sizeof(From) == 8) {

@@ -1,9 +1,9 @@
-// The structures are read and written as bytes (memcpy), never through our own types in place: the other side knows the same
-// memory under other type names, and a compiler that sees both sides may take differently named types for different memory.
-#include <headrace/tensor/dlpack.hpp>
-
+// The structures are read and written as bytes (memcpy), never through our own types in place: the other side knows the
+// same memory under other type names, and a compiler that sees both sides may take differently named types for
+// different memory.
 #include <array>
 #include <cstring>
+#include <headrace/tensor/dlpack.hpp>
 #include <stdexcept>
 #include <string>
 
@@ -21,15 +21,19 @@ dlpack::DataType type_of(DType t) noexcept {
     case DType::u8:
     case DType::u16:
     case DType::u32:
-    case DType::u64: return {dlpack::code_uint, bits, 1};
+    case DType::u64:
+      return {dlpack::code_uint, bits, 1};
     case DType::i8:
     case DType::i16:
     case DType::i32:
-    case DType::i64: return {dlpack::code_int, bits, 1};
-    case DType::bf16: return {dlpack::code_bfloat, bits, 1};
+    case DType::i64:
+      return {dlpack::code_int, bits, 1};
+    case DType::bf16:
+      return {dlpack::code_bfloat, bits, 1};
     case DType::f16:
     case DType::f32:
-    case DType::f64: break;
+    case DType::f64:
+      break;
   }
   return {dlpack::code_float, bits, 1};
 }
@@ -37,14 +41,15 @@ dlpack::DataType type_of(DType t) noexcept {
 DType dtype_from(const dlpack::DataType& t) {
   if (t.lanes == 1) {
     if (t.code == dlpack::code_bool && t.bits == 8) return DType::u8;
-    for (DType d : {DType::u8, DType::i8, DType::u16, DType::i16, DType::u32, DType::i32, DType::u64, DType::i64, DType::f16,
-                    DType::bf16, DType::f32, DType::f64}) {
+    for (DType d : {DType::u8, DType::i8, DType::u16, DType::i16, DType::u32, DType::i32, DType::u64, DType::i64,
+                    DType::f16, DType::bf16, DType::f32, DType::f64}) {
       const dlpack::DataType known = type_of(d);
       if (known.code == t.code && known.bits == t.bits) return d;
     }
   }
-  throw std::invalid_argument("a DLPack tensor of type code " + std::to_string(t.code) + ", " + std::to_string(t.bits) + " bits and " +
-                              std::to_string(t.lanes) + " lanes: expected one lane of int or uint (8 to 64 bits), float (16, 32, 64), "
+  throw std::invalid_argument("a DLPack tensor of type code " + std::to_string(t.code) + ", " + std::to_string(t.bits) +
+                              " bits and " + std::to_string(t.lanes) +
+                              " lanes: expected one lane of int or uint (8 to 64 bits), float (16, 32, 64), "
                               "bfloat (16) or bool (8)");
 }
 
@@ -69,7 +74,8 @@ Leaving prepare(const Tensor& t, const ToDLPackOptions& options, bool flag_for_r
   if (!t.defined()) throw std::invalid_argument("a tensor without memory cannot leave by DLPack");
   const DType dtype = type_for(t.dtype(), options);
   if (dtype != t.dtype()) return {t.to(dtype), true};
-  if (options.copy || (!options.negative_strides && runs_backwards(t)) || (!flag_for_read_only && t.storage().read_only()))
+  if (options.copy || (!options.negative_strides && runs_backwards(t)) ||
+      (!flag_for_read_only && t.storage().read_only()))
     return {t.clone(), true};
   return {t, false};
 }
@@ -120,15 +126,18 @@ Abi read_abi(const C* tensor) noexcept {
 template <class Owner>
 Tensor arrive(const dlpack::Array& a, bool read_only, Owner owner) {
   if (a.device.type != dlpack::device_cpu)
-    throw std::invalid_argument("a DLPack tensor on device type " + std::to_string(a.device.type) + ": only CPU memory (type 1) is taken");
+    throw std::invalid_argument("a DLPack tensor on device type " + std::to_string(a.device.type) +
+                                ": only CPU memory (type 1) is taken");
   const DType dtype = dtype_from(a.dtype);
   if (a.rank < 0 || a.rank > max_rank)
-    throw std::invalid_argument("a DLPack tensor of " + std::to_string(a.rank) + " axes: 0 to " + std::to_string(max_rank) + " are taken");
+    throw std::invalid_argument("a DLPack tensor of " + std::to_string(a.rank) + " axes: 0 to " +
+                                std::to_string(max_rank) + " are taken");
   if (a.rank > 0 && !a.shape) throw std::invalid_argument("a DLPack tensor without a shape");
   Shape shape;
   for (int d = 0; d < a.rank; ++d) shape.push_back(a.shape[d]);
   const std::int64_t n = shape.numel();
-  if (n > max_extent) throw std::length_error("a DLPack tensor of shape " + shape.str() + " does not fit the address space");
+  if (n > max_extent)
+    throw std::length_error("a DLPack tensor of shape " + shape.str() + " does not fit the address space");
 
   Shape strides = shape;
   std::int64_t dense = 1;
@@ -150,14 +159,17 @@ Tensor arrive(const dlpack::Array& a, bool read_only, Owner owner) {
   Int128 low = 0, high = 0;
   for (int d = 0; d < a.rank; ++d) (strides[d] < 0 ? low : high) += static_cast<Int128>(strides[d]) * (shape[d] - 1);
   if (-low > max_extent || high > max_extent)
-    throw std::length_error("a DLPack tensor of shape " + shape.str() + " and strides " + strides.str() + " does not fit the address space");
+    throw std::length_error("a DLPack tensor of shape " + shape.str() + " and strides " + strides.str() +
+                            " does not fit the address space");
   const auto size = static_cast<std::int64_t>(size_of(dtype));
   const auto first = reinterpret_cast<std::uintptr_t>(a.data) + a.byte_offset;
   if (first % static_cast<std::uintptr_t>(size) != 0)
-    throw std::invalid_argument("a DLPack tensor of " + std::string(name_of(dtype)) + " that is not aligned to " + std::to_string(size) + " bytes");
-  std::byte* begin = static_cast<std::byte*>(a.data) + static_cast<std::int64_t>(a.byte_offset) + static_cast<std::int64_t>(low) * size;
-  Storage storage = Storage::wrap(begin, static_cast<std::size_t>(static_cast<std::int64_t>(high - low + 1) * size), read_only,
-                                  [o = owner.get()] { Owner(o).reset(); });
+    throw std::invalid_argument("a DLPack tensor of " + std::string(name_of(dtype)) + " that is not aligned to " +
+                                std::to_string(size) + " bytes");
+  std::byte* begin = static_cast<std::byte*>(a.data) + static_cast<std::int64_t>(a.byte_offset) +
+                     static_cast<std::int64_t>(low) * size;
+  Storage storage = Storage::wrap(begin, static_cast<std::size_t>(static_cast<std::int64_t>(high - low + 1) * size),
+                                  read_only, [o = owner.get()] { Owner(o).reset(); });
   (void)owner.release();
   return Tensor(std::move(storage), dtype, shape, strides, static_cast<std::int64_t>(-low));
 }
@@ -181,7 +193,8 @@ DLPackVersionedPtr to_dlpack(const Tensor& tensor, const ToDLPackOptions& option
   Leaving leaving = prepare(tensor, options, true);
   dlpack::ManagedTensorVersioned abi{};
   abi.version = {dlpack::major_version, dlpack::minor_version};
-  abi.flags = (leaving.copied ? dlpack::flag_copied : 0) | (leaving.tensor.storage().read_only() ? dlpack::flag_read_only : 0);
+  abi.flags =
+      (leaving.copied ? dlpack::flag_copied : 0) | (leaving.tensor.storage().read_only() ? dlpack::flag_read_only : 0);
   return DLPackVersionedPtr(leave<dlpack::ManagedTensorVersioned, DLManagedTensorVersioned>(std::move(leaving), abi));
 }
 
@@ -196,12 +209,14 @@ Tensor from_dlpack(DLManagedTensorVersioned* tensor, const FromDLPackOptions& op
   std::memcpy(&version, static_cast<const void*>(tensor), sizeof version);
   // Another major version may have another size: nothing behind the flags is read.
   if (version.major != dlpack::major_version)
-    throw std::invalid_argument("a DLPack tensor of version " + std::to_string(version.major) + "." + std::to_string(version.minor) +
-                                ": version 1 is taken");
+    throw std::invalid_argument("a DLPack tensor of version " + std::to_string(version.major) + "." +
+                                std::to_string(version.minor) + ": version 1 is taken");
   const auto abi = read_abi<dlpack::ManagedTensorVersioned>(tensor);
   const bool read_only = abi.flags & dlpack::flag_read_only;
-  if (read_only && options.write_through) throw std::invalid_argument("a DLPack tensor that is read-only cannot be written through");
-  return arrive(abi.array, read_only || !(options.write_through || (abi.flags & dlpack::flag_copied)), std::move(owner));
+  if (read_only && options.write_through)
+    throw std::invalid_argument("a DLPack tensor that is read-only cannot be written through");
+  return arrive(abi.array, read_only || !(options.write_through || (abi.flags & dlpack::flag_copied)),
+                std::move(owner));
 }
 
 Tensor from_dlpack(DLManagedTensor* tensor, const FromDLPackOptions& options) {

@@ -1,6 +1,5 @@
-#include <headrace/tensor/dtype.hpp>
-
 #include <array>
+#include <headrace/tensor/dtype.hpp>
 #include <stdexcept>
 #include <string>
 

@@ -1,15 +1,14 @@
 // Walking two strided layouts row by row.
 #pragma once
 
-#include <headrace/tensor/shape.hpp>
-
 #include <array>
 #include <cstdint>
+#include <headrace/tensor/shape.hpp>
 
 namespace headrace::detail {
 
-// Calls row(offset in a, offset in b) for every row (the last axis) in C order, offsets in elements. Every size is at least 1
-// and the rank is at least 1.
+// Calls row(offset in a, offset in b) for every row (the last axis) in C order, offsets in elements. Every size is at
+// least 1 and the rank is at least 1.
 template <class F>
 void for_each_row(const Shape& shape, const Shape& a, const Shape& b, F&& row) {
   const int outer = shape.rank() - 1;

@@ -1,7 +1,6 @@
-#include <headrace/tensor/storage.hpp>
-
 #include <sys/mman.h>
 
+#include <headrace/tensor/storage.hpp>
 #include <memory>
 #include <new>
 #include <stdexcept>
@@ -44,7 +43,8 @@ Storage Storage::allocate(std::size_t bytes) {
 }
 
 Storage Storage::wrap(void* data, std::size_t bytes, bool read_only, std::function<void()> release) {
-  if (!data && bytes > 0) throw std::invalid_argument("a storage of " + std::to_string(bytes) + " bytes at a null address");
+  if (!data && bytes > 0)
+    throw std::invalid_argument("a storage of " + std::to_string(bytes) + " bytes at a null address");
   auto block = std::make_unique<WrappedBlock>();
   block->data = static_cast<std::byte*>(data);
   block->bytes = bytes;

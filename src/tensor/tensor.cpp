@@ -1,7 +1,6 @@
 // Shapes, views and construction. Copies and arithmetic are in tensor_copy.cpp.
-#include <headrace/tensor/tensor.hpp>
-
 #include <cstring>
+#include <headrace/tensor/tensor.hpp>
 #include <limits>
 #include <stdexcept>
 #include <string>
@@ -14,18 +13,6 @@ __extension__ using Int128 = __int128;
 
 // Largest tensor that is ever asked for: 2^47 bytes, the user address space. Larger requests are mistakes in a size.
 constexpr std::int64_t max_bytes = std::int64_t{1} << 47;
-
-// Throws what Shape::numel throws, before a product here could overflow.
-Shape contiguous_strides(const Shape& shape) {
-  (void)shape.numel();
-  Shape strides = shape;
-  std::int64_t stride = 1;
-  for (int d = shape.rank() - 1; d >= 0; --d) {
-    strides[d] = stride;
-    stride *= shape[d] > 0 ? shape[d] : 1;
-  }
-  return strides;
-}
 
 std::int64_t checked_numel(DType dtype, const Shape& shape) {
   const std::int64_t n = shape.numel();
@@ -52,7 +39,8 @@ std::int64_t Shape::numel() const {
   for (std::int64_t s : *this) {
     if (s < 0) throw std::length_error("shape " + str() + " has a negative size");
     zero = zero || s == 0;
-    if (s > 0 && __builtin_mul_overflow(n, s, &n)) throw std::length_error("shape " + str() + " has more elements than 63 bits count");
+    if (s > 0 && __builtin_mul_overflow(n, s, &n))
+      throw std::length_error("shape " + str() + " has more elements than 63 bits count");
   }
   return zero ? 0 : n;
 }
@@ -66,6 +54,18 @@ std::string Shape::str() const {
   return s + "]";
 }
 
+// Throws what Shape::numel throws, before a product here could overflow.
+Shape Tensor::contiguous_strides(const Shape& shape) {
+  (void)shape.numel();
+  Shape strides = shape;
+  std::int64_t stride = 1;
+  for (int d = shape.rank() - 1; d >= 0; --d) {
+    strides[d] = stride;
+    stride *= shape[d] > 0 ? shape[d] : 1;
+  }
+  return strides;
+}
+
 Tensor::Tensor(Storage storage, DType dtype, const Shape& shape, const Shape& strides, std::int64_t offset)
     : storage_(std::move(storage)), shape_(shape), strides_(strides), dtype_(dtype) {
   if (shape.rank() != strides.rank()) throw std::invalid_argument("as many strides as sizes are needed");
@@ -76,10 +76,12 @@ Tensor::Tensor(Storage storage, DType dtype, const Shape& shape, const Shape& st
   for (int d = 0; d < shape.rank() && numel_ > 0; ++d)
     (strides[d] < 0 ? low : high) += static_cast<Int128>(strides[d]) * (shape[d] - 1);
   if (numel_ > 0 && (low < 0 || (high + 1) * size > static_cast<Int128>(storage_.bytes())))
-    throw std::out_of_range("a view of shape " + shape.str() + " lies outside its storage of " + std::to_string(storage_.bytes()) + " bytes");
+    throw std::out_of_range("a view of shape " + shape.str() + " lies outside its storage of " +
+                            std::to_string(storage_.bytes()) + " bytes");
   // An axis of one element may have any stride, but later arithmetic with it (a flip negates it) must not overflow.
   for (std::int64_t s : strides)
-    if (s > max_bytes || s < -max_bytes) throw std::out_of_range("a stride of " + std::to_string(s) + " elements lies outside any memory");
+    if (s > max_bytes || s < -max_bytes)
+      throw std::out_of_range("a stride of " + std::to_string(s) + " elements lies outside any memory");
   offset_bytes_ = numel_ > 0 ? offset * size : 0;
   if (numel_ > 0 && reinterpret_cast<std::uintptr_t>(raw()) % size_of(dtype) != 0)
     throw std::invalid_argument("the memory of a tensor of " + std::string(name_of(dtype)) + " must be aligned to " +
@@ -97,8 +99,8 @@ Tensor& Tensor::operator=(Tensor&& o) noexcept {
   return *this;
 }
 
-Tensor::Tensor(Storage storage, DType dtype, const Shape& shape, std::int64_t offset)
-    : Tensor(std::move(storage), dtype, shape, contiguous_strides(shape), offset) {}
+Tensor::Tensor(Storage storage, DType dtype, const Shape& shape)
+    : Tensor(std::move(storage), dtype, shape, contiguous_strides(shape)) {}
 
 Tensor Tensor::empty(DType dtype, const Shape& shape) {
   const std::int64_t n = checked_numel(dtype, shape);
@@ -128,7 +130,8 @@ int Tensor::axis_index(int axis) const {
 
 void Tensor::check_dtype(DType asked) const {
   if (asked != dtype_)
-    throw std::invalid_argument("the elements are " + std::string(name_of(dtype_)) + ", asked for as " + std::string(name_of(asked)));
+    throw std::invalid_argument("the elements are " + std::string(name_of(dtype_)) + ", asked for as " +
+                                std::string(name_of(asked)));
 }
 
 std::int64_t Tensor::size(int axis) const { return shape_[axis_index(axis)]; }
@@ -150,8 +153,8 @@ std::byte* Tensor::mutable_raw() {
 void Tensor::narrow_in_place(int axis, std::int64_t start, std::int64_t length) {
   const int d = axis_index(axis);
   if (start < 0 || length < 0 || start > shape_[d] || length > shape_[d] - start)
-    throw std::out_of_range(std::to_string(length) + " elements from " + std::to_string(start) + " of axis " + std::to_string(d) +
-                            " lie outside shape " + shape_.str());
+    throw std::out_of_range(std::to_string(length) + " elements from " + std::to_string(start) + " of axis " +
+                            std::to_string(d) + " lie outside shape " + shape_.str());
   if (numel_ > 0 && length > 0) offset_bytes_ += start * strides_[d] * static_cast<std::int64_t>(size_of(dtype_));
   shape_[d] = length;
   // An undefined tensor has no elements, whatever its shape says.
@@ -166,8 +169,8 @@ Tensor Tensor::narrow(int axis, std::int64_t start, std::int64_t length) const {
 
 Tensor Tensor::crop(std::span<const std::int64_t> start, std::span<const std::int64_t> size) const {
   if (start.size() != size.size() || start.size() > static_cast<std::size_t>(rank()))
-    throw std::invalid_argument("a crop of " + std::to_string(start.size()) + " starts and " + std::to_string(size.size()) +
-                                " sizes does not suit shape " + shape_.str());
+    throw std::invalid_argument("a crop of " + std::to_string(start.size()) + " starts and " +
+                                std::to_string(size.size()) + " sizes does not suit shape " + shape_.str());
   const int first = rank() - static_cast<int>(start.size());
   Tensor t = *this;
   for (std::size_t i = 0; i < start.size(); ++i) t.narrow_in_place(first + static_cast<int>(i), start[i], size[i]);
@@ -186,12 +189,14 @@ Tensor Tensor::flip(std::span<const int> axes) const {
 
 Tensor Tensor::permute(std::span<const int> order) const {
   if (static_cast<int>(order.size()) != rank())
-    throw std::invalid_argument("a permutation of " + std::to_string(order.size()) + " axes does not suit shape " + shape_.str());
+    throw std::invalid_argument("a permutation of " + std::to_string(order.size()) + " axes does not suit shape " +
+                                shape_.str());
   Tensor t = *this;
   unsigned seen = 0;
   for (int d = 0; d < rank(); ++d) {
     const int from = axis_index(order[static_cast<std::size_t>(d)]);
-    if (seen & (1u << from)) throw std::invalid_argument("axis " + std::to_string(from) + " is named twice in a permutation");
+    if (seen & (1u << from))
+      throw std::invalid_argument("axis " + std::to_string(from) + " is named twice in a permutation");
     seen |= 1u << from;
     t.shape_[d] = shape_[from];
     t.strides_[d] = strides_[from];
@@ -203,7 +208,8 @@ Tensor Tensor::select(int axis, std::int64_t index) const { return narrow(axis, 
 
 Tensor Tensor::unsqueeze(int axis) const {
   const int d = axis < 0 ? axis + rank() + 1 : axis;
-  if (d < 0 || d > rank()) throw std::invalid_argument("axis " + std::to_string(axis) + " cannot be inserted into shape " + shape_.str());
+  if (d < 0 || d > rank())
+    throw std::invalid_argument("axis " + std::to_string(axis) + " cannot be inserted into shape " + shape_.str());
   Tensor t = *this;
   t.shape_ = t.strides_ = {};
   for (int i = 0; i <= rank(); ++i) {
@@ -215,7 +221,8 @@ Tensor Tensor::unsqueeze(int axis) const {
 
 Tensor Tensor::squeeze(int axis) const {
   const int d = axis_index(axis);
-  if (shape_[d] != 1) throw std::invalid_argument("axis " + std::to_string(d) + " of shape " + shape_.str() + " is not of size 1");
+  if (shape_[d] != 1)
+    throw std::invalid_argument("axis " + std::to_string(d) + " of shape " + shape_.str() + " is not of size 1");
   Tensor t = *this;
   t.shape_ = t.strides_ = {};
   for (int i = 0; i < rank(); ++i) {

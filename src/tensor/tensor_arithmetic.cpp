@@ -1,11 +1,10 @@
 // Single elements and the little arithmetic there is.
-#include "convert.hpp"
-#include "rows.hpp"
-
 #include <headrace/tensor/tensor.hpp>
-
 #include <stdexcept>
 #include <string>
+
+#include "convert.hpp"
+#include "rows.hpp"
 
 namespace headrace {
 namespace {
@@ -42,10 +41,12 @@ T Tensor::at(std::initializer_list<std::int64_t> index) const {
   int d = 0;
   for (std::int64_t i : index) {
     if (i < 0 || i >= shape_[d])
-      throw std::out_of_range("index " + std::to_string(i) + " is outside axis " + std::to_string(d) + " of shape " + shape_.str());
+      throw std::out_of_range("index " + std::to_string(i) + " is outside axis " + std::to_string(d) + " of shape " +
+                              shape_.str());
     offset += i * strides_[d++];
   }
-  return visit_dtype(dtype_, [&](auto zero) { return convert<T>(reinterpret_cast<const decltype(zero)*>(raw())[offset]); });
+  return visit_dtype(dtype_,
+                     [&](auto zero) { return convert<T>(reinterpret_cast<const decltype(zero)*>(raw())[offset]); });
 }
 
 template <class T>

@@ -1,15 +1,14 @@
 // Copies between any two layouts and types.
 //
 // A copy is first made simple (axes of one element dropped, axes that follow one another in both layouts merged, the
-// destination walked upwards), then done row by row: memcpy where both rows are dense, a word-wise reversal where the source
-// runs backwards, a plain loop otherwise.
+// destination walked upwards), then done row by row: memcpy where both rows are dense, a word-wise reversal where the
+// source runs backwards, a plain loop otherwise.
+#include <cstring>
+#include <headrace/tensor/tensor.hpp>
+#include <stdexcept>
+
 #include "convert.hpp"
 #include "rows.hpp"
-
-#include <headrace/tensor/tensor.hpp>
-
-#include <cstring>
-#include <stdexcept>
 
 namespace headrace {
 namespace {
@@ -58,7 +57,8 @@ std::uint64_t reversed_lanes(std::uint64_t x) noexcept {
   return x;
 }
 
-// to[i] = from[-i]. Eight bytes at a time: without it a reversed row of bytes moves one byte per step on baseline x86-64.
+// to[i] = from[-i]. Eight bytes at a time: without it a reversed row of bytes moves one byte per step on baseline
+// x86-64.
 template <class Word>
 void copy_reversed(const Word* from, Word* to, std::int64_t n) noexcept {
   constexpr auto lanes = static_cast<std::int64_t>(8 / sizeof(Word));
@@ -84,7 +84,8 @@ void copy_words(const std::byte* from, std::byte* to, const Walk& w) {
       std::memcpy(b + ib, a + ia, static_cast<std::size_t>(n) * sizeof(Word));
     });
   else if (step_a == -1 && step_b == 1)
-    detail::for_each_row(w.shape, w.from, w.to, [&](std::int64_t ia, std::int64_t ib) { copy_reversed(a + ia, b + ib, n); });
+    detail::for_each_row(w.shape, w.from, w.to,
+                         [&](std::int64_t ia, std::int64_t ib) { copy_reversed(a + ia, b + ib, n); });
   else
     detail::for_each_row(w.shape, w.from, w.to, [&](std::int64_t ia, std::int64_t ib) {
       for (std::int64_t i = 0; i < n; ++i) b[ib + i * step_b] = a[ia + i * step_a];
@@ -110,21 +111,28 @@ void convert_elements(const std::byte* from, std::byte* to, const Walk& w) {
 }  // namespace
 
 void Tensor::copy_from(const Tensor& src) {
-  if (!(src.shape_ == shape_)) throw std::invalid_argument("shape " + src.shape_.str() + " cannot be copied into " + shape_.str());
+  if (!(src.shape_ == shape_))
+    throw std::invalid_argument("shape " + src.shape_.str() + " cannot be copied into " + shape_.str());
   if (numel_ != src.numel_) throw std::invalid_argument("a tensor without memory takes part in a copy");
   if (numel_ == 0) return;
-  if (storage_.read_only()) throw std::invalid_argument("the destination of a copy, " + shape_.str() + ", is read-only");
-  if (repeats()) throw std::invalid_argument("the destination of a copy repeats elements: its strides are " + strides_.str());
+  if (storage_.read_only())
+    throw std::invalid_argument("the destination of a copy, " + shape_.str() + ", is read-only");
+  if (repeats())
+    throw std::invalid_argument("the destination of a copy repeats elements: its strides are " + strides_.str());
   if (overlaps(src)) throw std::invalid_argument("the source and the destination of a copy overlap");
   std::byte* to = storage_.data() + offset_bytes_;
   const std::byte* from = src.raw();
   const Walk walk = simplify(shape_, src.strides_, strides_);
   if (dtype_ == src.dtype_) {
     switch (size_of(dtype_)) {
-      case 1: return copy_words<std::uint8_t>(from, to, walk);
-      case 2: return copy_words<std::uint16_t>(from, to, walk);
-      case 4: return copy_words<std::uint32_t>(from, to, walk);
-      default: return copy_words<std::uint64_t>(from, to, walk);
+      case 1:
+        return copy_words<std::uint8_t>(from, to, walk);
+      case 2:
+        return copy_words<std::uint16_t>(from, to, walk);
+      case 4:
+        return copy_words<std::uint32_t>(from, to, walk);
+      default:
+        return copy_words<std::uint64_t>(from, to, walk);
     }
   }
   visit_dtype(src.dtype_, [&](auto s) {

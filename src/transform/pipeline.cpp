@@ -125,7 +125,8 @@ void with_op(std::size_t op, const detail::TransformModel& model, std::uint32_t 
 }
 }  // namespace
 
-void Pipeline::plan_op(std::size_t i, const Sample& sample, const Address& address, std::uint32_t patch, PlanBox& plan) const {
+void Pipeline::plan_op(std::size_t i, const Sample& sample, const Address& address, std::uint32_t patch,
+                       PlanBox& plan) const {
   if (!ops_[i]->has_plan()) return plan.clear();
   with_op(i, *ops_[i], patch, [&] {
     Rng rng({.seed = address.seed, .epoch = address.epoch, .item = address.item, .patch = patch, .op = numbers_[i]});
@@ -133,7 +134,8 @@ void Pipeline::plan_op(std::size_t i, const Sample& sample, const Address& addre
   });
 }
 
-void Pipeline::apply_op(std::size_t i, Sample& sample, const Address& address, std::uint32_t patch, const PlanBox& plan) const {
+void Pipeline::apply_op(std::size_t i, Sample& sample, const Address& address, std::uint32_t patch,
+                        const PlanBox& plan) const {
   with_op(i, *ops_[i], patch, [&] {
     Rng rng({.seed = address.seed, .epoch = address.epoch, .item = address.item, .patch = patch, .op = numbers_[i]});
     if (ops_[i]->has_plan()) rng.seek(voxel_words_begin);
@@ -150,7 +152,8 @@ std::uint32_t Pipeline::patch_of(std::size_t op, std::uint32_t part) const noexc
   return part / below;
 }
 
-void Pipeline::run_op(std::size_t i, Sample& sample, const Address& address, std::uint32_t patch, PipelineObserver* observer) const {
+void Pipeline::run_op(std::size_t i, Sample& sample, const Address& address, std::uint32_t patch,
+                      PipelineObserver* observer) const {
   if (OutputPlace* place = sample.output_place()) place->before_op(i);
   PlanBox plan;
   plan_op(i, sample, address, patch, plan);

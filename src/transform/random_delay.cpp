@@ -1,6 +1,5 @@
-#include <headrace/transform/random_delay.hpp>
-
 #include <functional>
+#include <headrace/transform/random_delay.hpp>
 #include <random>
 #include <thread>
 
@@ -12,7 +11,8 @@ void RandomDelay::apply(Sample&) const {
   static thread_local std::minstd_rand generator(
       static_cast<unsigned>(std::hash<std::thread::id>{}(std::this_thread::get_id())) ^
       static_cast<unsigned>(std::chrono::steady_clock::now().time_since_epoch().count()));
-  std::this_thread::sleep_for(std::chrono::microseconds(std::uniform_int_distribution<long>(0, most.count())(generator)));
+  std::this_thread::sleep_for(
+      std::chrono::microseconds(std::uniform_int_distribution<long>(0, most.count())(generator)));
 }
 
 }  // namespace headrace

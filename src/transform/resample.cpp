@@ -1,7 +1,6 @@
-#include <headrace/transform/resample.hpp>
-
 #include <algorithm>
 #include <cstring>
+#include <headrace/transform/resample.hpp>
 #include <stdexcept>
 #include <string>
 #include <type_traits>
@@ -70,7 +69,8 @@ void for_rows(const ResampleGrid& g, const T* in, T* out, const Kernel& kernel) 
 }
 
 // Fetches the pairs of one line through the cells of a chunk: both neighbours in one load where they lie side by side.
-void fetch_pairs(const float* in, const detail::ResampleChunk& chunk, std::int64_t stride, std::int64_t count, float* pairs) {
+void fetch_pairs(const float* in, const detail::ResampleChunk& chunk, std::int64_t stride, std::int64_t count,
+                 float* pairs) {
   if (stride == 1) {
     for (std::int64_t i = 0; i < count; ++i) std::memcpy(pairs + 2 * i, in + chunk.offset[i], 2 * sizeof(float));
     return;
@@ -89,7 +89,8 @@ void linear_interior_chunks(const ResampleGrid& g, const ResampleRow& row, const
     detail::linear_taps(g, row, o, count, chunk);
     for (std::size_t line = 0; line < (Axes == 3 ? 4 : 2); ++line) {
       const auto n = static_cast<std::int64_t>(line);
-      fetch_pairs(in + n / 2 * g.in_stride[0] + n % 2 * g.in_stride[1], chunk, g.in_stride[2], count, chunk.pairs[line]);
+      fetch_pairs(in + n / 2 * g.in_stride[0] + n % 2 * g.in_stride[1], chunk, g.in_stride[2], count,
+                  chunk.pairs[line]);
     }
     detail::blend_pairs(chunk, Axes, count, out + o);
   }

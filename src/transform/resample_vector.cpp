@@ -23,7 +23,7 @@ V coordinate(const ResampleRow& row, std::size_t axis, V along) {
   return hn::Add(hn::Set(d, row.base[axis]), hn::Mul(hn::Set(d, row.step[axis]), along));
 }
 
-// Offsets are sums of whole numbers below 2^53: exact in double. Axes of size 1 in front have stride 0 and coordinate 0.
+// Offsets are sums of whole numbers below 2^53: exact in double. Leading axes that the image lacks have stride 0.
 void linear_taps_kernel(const ResampleGrid& g, const ResampleRow& row, std::int64_t first, std::int64_t count,
                         ResampleChunk& chunk) {
   const D d;
@@ -107,10 +107,12 @@ HWY_EXPORT(linear_taps_kernel);
 HWY_EXPORT(nearest_taps_kernel);
 HWY_EXPORT(blend_pairs_kernel);
 
-void linear_taps(const ResampleGrid& g, const ResampleRow& row, std::int64_t first, std::int64_t count, ResampleChunk& chunk) {
+void linear_taps(const ResampleGrid& g, const ResampleRow& row, std::int64_t first, std::int64_t count,
+                 ResampleChunk& chunk) {
   HWY_DYNAMIC_DISPATCH(linear_taps_kernel)(g, row, first, count, chunk);
 }
-void nearest_taps(const ResampleGrid& g, const ResampleRow& row, std::int64_t first, std::int64_t count, ResampleChunk& chunk) {
+void nearest_taps(const ResampleGrid& g, const ResampleRow& row, std::int64_t first, std::int64_t count,
+                  ResampleChunk& chunk) {
   HWY_DYNAMIC_DISPATCH(nearest_taps_kernel)(g, row, first, count, chunk);
 }
 void blend_pairs(ResampleChunk& chunk, int axes, std::int64_t count, float* out) {

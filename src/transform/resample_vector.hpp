@@ -1,11 +1,12 @@
-// The vectorised part of the sampler, dispatched at run time to the widest instruction set there is: coordinates, offsets and
-// blending, over a chunk of one row's interior. Voxels are fetched in between by plain loads (gathers are no faster, and take
-// only 32- and 64-bit elements). Every lane does the steps of the scalar kernels, so the width cannot change a bit.
+// The vectorised part of the sampler, dispatched at run time to the widest instruction set there is: coordinates,
+// offsets and blending, over a chunk of one row's interior. Voxels are fetched in between by plain loads, which serve
+// elements of every size (gathers exist for 32 and 64 bits only). Every lane does the steps of the scalar kernels, so
+// the width cannot change a bit.
 #pragma once
 
-#include "transform/resample_grid.hpp"
-
 #include <cstdint>
+
+#include "transform/resample_grid.hpp"
 
 namespace headrace::detail {
 
@@ -28,9 +29,11 @@ inline bool offsets_fit(const ResampleGrid& g) noexcept {
 }
 
 // Fills offset and t for the voxels [first, first + count) of a row, count <= resample_chunk.
-void linear_taps(const ResampleGrid& g, const ResampleRow& row, std::int64_t first, std::int64_t count, ResampleChunk& chunk);
+void linear_taps(const ResampleGrid& g, const ResampleRow& row, std::int64_t first, std::int64_t count,
+                 ResampleChunk& chunk);
 // Fills offset.
-void nearest_taps(const ResampleGrid& g, const ResampleRow& row, std::int64_t first, std::int64_t count, ResampleChunk& chunk);
+void nearest_taps(const ResampleGrid& g, const ResampleRow& row, std::int64_t first, std::int64_t count,
+                  ResampleChunk& chunk);
 // Blends pairs by t; with two axes only the first two lines count.
 void blend_pairs(ResampleChunk& chunk, int axes, std::int64_t count, float* out);
 

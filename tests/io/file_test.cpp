@@ -1,9 +1,9 @@
-#include "nifti_file.hpp"
+#include <fcntl.h>
+#include <sys/stat.h>
 
 #include <headrace/io/file.hpp>
 
-#include <fcntl.h>
-#include <sys/stat.h>
+#include "nifti_file.hpp"
 
 namespace {
 
@@ -12,7 +12,8 @@ using namespace headrace_test;
 
 TEST(File, OpenRefusesWhatIsNotAFile) {
   const Folder folder;
-  EXPECT_CONTAINS(message_of<IoError>([&] { open_for_reading(folder / "none.nii"); }), "none.nii: cannot be opened for reading: No such file");
+  EXPECT_CONTAINS(message_of<IoError>([&] { open_for_reading(folder / "none.nii"); }),
+                  "none.nii: cannot be opened for reading: No such file");
   EXPECT_CONTAINS(message_of<IoError>([&] { open_for_reading(folder / ""); }), "is a directory");
   EXPECT_CONTAINS(message_of<IoError>([&] { open_for_reading(""); }), "empty path");
   EXPECT_CONTAINS(message_of<IoError>([&] { open_for_reading(std::string("a\0b", 3)); }), "zero byte");

@@ -1,11 +1,10 @@
 // Damaged files: each gives the same volume as the whole file, or an error. Never other voxels.
-#include "nifti_file.hpp"
-
-#include <headrace/io/nifti_reader.hpp>
-
 #include <isa-l/crc.h>
 
+#include <headrace/io/nifti_reader.hpp>
 #include <numeric>
+
+#include "nifti_file.hpp"
 
 namespace {
 
@@ -57,19 +56,24 @@ TEST(NiftiDamage, TruncatedAtEveryLength) {
   const Bytes raw = small_volume();
   const Bytes file = gzip(raw);
   for (std::size_t n = 0; n < file.size(); ++n) {
-    const std::string path = folder.write("a.nii.gz", Bytes(file.begin(), file.begin() + static_cast<std::ptrdiff_t>(n)));
+    const std::string path =
+        folder.write("a.nii.gz", Bytes(file.begin(), file.begin() + static_cast<std::ptrdiff_t>(n)));
     EXPECT_NE(message_of<IoError>([&] { read_nifti(path); }), "(no exception)") << n;
   }
   for (std::size_t n = 0; n < raw.size(); ++n) {
     const std::string path = folder.write("a.nii", Bytes(raw.begin(), raw.begin() + static_cast<std::ptrdiff_t>(n)));
     const std::string text = message_of<IoError>([&] { read_nifti(path); });
-    EXPECT_CONTAINS(text, n == 0 ? std::string("is empty") : n < 348 ? "bytes; expected" : "but the file has " + std::to_string(n));
+    EXPECT_CONTAINS(text, n == 0    ? std::string("is empty")
+                          : n < 348 ? "bytes; expected"
+                                    : "but the file has " + std::to_string(n));
   }
   // Whole gzip stream, but fewer voxels than the header says.
   const Bytes shorter = gzip(std::span(raw).first(raw.size() - 1));
-  EXPECT_CONTAINS(message_of<IoError>([&] { read_nifti(folder.write("a.nii.gz", shorter)); }), "ends after 419 bytes of voxels; expected 420");
+  EXPECT_CONTAINS(message_of<IoError>([&] { read_nifti(folder.write("a.nii.gz", shorter)); }),
+                  "ends after 419 bytes of voxels; expected 420");
   const Bytes nothing = gzip(std::span(raw).first(350));
-  EXPECT_CONTAINS(message_of<IoError>([&] { read_nifti(folder.write("a.nii.gz", nothing)); }), "ends after 0 bytes of voxels");
+  EXPECT_CONTAINS(message_of<IoError>([&] { read_nifti(folder.write("a.nii.gz", nothing)); }),
+                  "ends after 0 bytes of voxels");
   const std::string cut = folder.write("a.nii.gz", Bytes(file.begin(), file.end() - 9));
   EXPECT_CONTAINS(message_of<IoError>([&] { read_nifti(cut); }), "truncated");
 }
@@ -88,8 +92,8 @@ TEST(NiftiDamage, ChecksumAndLength) {
 TEST(NiftiDamage, TrailingJunk) {
   const Folder folder;
   const Bytes file = gzip(small_volume());
-  for (const Bytes& junk : {Bytes{0}, Bytes{0, 0, 0, 0}, Bytes{0x1f}, Bytes{0x1f, 0x8b}, Bytes(100, 'x'), Bytes(200000, 0),
-                            Bytes(file.begin(), file.end() - 1)}) {
+  for (const Bytes& junk : {Bytes{0}, Bytes{0, 0, 0, 0}, Bytes{0x1f}, Bytes{0x1f, 0x8b}, Bytes(100, 'x'),
+                            Bytes(200000, 0), Bytes(file.begin(), file.end() - 1)}) {
     Bytes damaged = file;
     damaged.insert(damaged.end(), junk.begin(), junk.end());
     const std::string text = message_of<IoError>([&] { read_nifti(folder.write("a.nii.gz", damaged)); });
@@ -153,7 +157,8 @@ TEST(NiftiDamage, NamesAndContents) {
   const NiftiImage image = read_nifti(folder.write("a.nii", gzip(raw)));
   EXPECT_CONTAINS(image.header.notes.front(), "does not end in .gz");
   EXPECT_TRUE(image.tensor.equal(read_nifti(folder.write("b.nii", raw)).tensor));
-  EXPECT_CONTAINS(message_of<IoError>([&] { read_nifti(folder.write("c.nii", Bytes(1000, 'x'))); }), "not a NIfTI-1 file");
+  EXPECT_CONTAINS(message_of<IoError>([&] { read_nifti(folder.write("c.nii", Bytes(1000, 'x'))); }),
+                  "not a NIfTI-1 file");
   EXPECT_CONTAINS(message_of<IoError>([&] { read_nifti(folder.write("c.nii.gz", gzip(gzip(raw)))); }), "expected");
 }
 
@@ -179,22 +184,34 @@ TEST(NiftiDamage, RandomChanges) {
     for (int n = 1 + mix.below(4); n > 0 && !bytes.empty(); --n) {
       const auto at = static_cast<std::ptrdiff_t>(mix() % bytes.size());
       switch (mix.below(5)) {
-        case 0: bytes[static_cast<std::size_t>(at)] = static_cast<std::uint8_t>(mix()); break;
-        case 1: bytes.erase(bytes.begin() + at); break;
-        case 2: bytes.insert(bytes.begin() + at, static_cast<std::uint8_t>(mix())); break;
-        case 3: bytes[static_cast<std::size_t>(at)] ^= static_cast<std::uint8_t>(1 << mix.below(8)); break;
-        default: bytes.resize(static_cast<std::size_t>(at)); break;
+        case 0:
+          bytes[static_cast<std::size_t>(at)] = static_cast<std::uint8_t>(mix());
+          break;
+        case 1:
+          bytes.erase(bytes.begin() + at);
+          break;
+        case 2:
+          bytes.insert(bytes.begin() + at, static_cast<std::uint8_t>(mix()));
+          break;
+        case 3:
+          bytes[static_cast<std::size_t>(at)] ^= static_cast<std::uint8_t>(1 << mix.below(8));
+          break;
+        default:
+          bytes.resize(static_cast<std::size_t>(at));
+          break;
       }
     }
     return bytes;
   };
   int read = 0;
-  for (int round = 0; round < 3000; ++round) read += equal_or_error(folder.write("b.nii.gz", change(file)), whole, "round " + std::to_string(round));
+  for (int round = 0; round < 3000; ++round)
+    read += equal_or_error(folder.write("b.nii.gz", change(file)), whole, "round " + std::to_string(round));
   EXPECT_LT(read, 300);
   for (int round = 0; round < 3000; ++round) {
     // Mostly in the header, where the rules are.
     Bytes bytes = raw;
-    for (int n = 1 + mix.below(3); n > 0; --n) bytes[static_cast<std::size_t>(mix.below(352))] = static_cast<std::uint8_t>(mix());
+    for (int n = 1 + mix.below(3); n > 0; --n)
+      bytes[static_cast<std::size_t>(mix.below(352))] = static_cast<std::uint8_t>(mix());
     const std::string path = folder.write("b.nii", mix.below(2) ? bytes : change(bytes));
     for (DType dtype : {DType::f32, DType::i16}) {
       try {

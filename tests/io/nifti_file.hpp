@@ -1,9 +1,8 @@
 // Builds NIfTI-1 files byte by byte, independently of the library's writer.
 #pragma once
 
-#include <isa-l/igzip_lib.h>
-
 #include <gtest/gtest.h>
+#include <isa-l/igzip_lib.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -26,14 +25,15 @@ namespace headrace_test {
 
 using Bytes = std::vector<std::uint8_t>;
 
-// A folder of its own for each test, removed at the end; in memory where there is such a place, because the damage tests
-// write tens of thousands of small files.
+// A folder of its own for each test, removed at the end; in memory where there is such a place, because the damage
+// tests write tens of thousands of small files.
 class Folder {
  public:
   Folder() {
     const std::filesystem::path memory = "/dev/shm";
     const bool in_memory = ::access(memory.c_str(), W_OK) == 0;
-    std::string pattern = ((in_memory ? memory : std::filesystem::temp_directory_path()) / "headrace-io-XXXXXX").string();
+    std::string pattern =
+        ((in_memory ? memory : std::filesystem::temp_directory_path()) / "headrace-io-XXXXXX").string();
     if (!::mkdtemp(pattern.data())) throw std::runtime_error("mkdtemp failed");
     path_ = pattern;
   }
@@ -53,7 +53,8 @@ class Folder {
     return path;
   }
   std::size_t files() const {
-    return static_cast<std::size_t>(std::distance(std::filesystem::directory_iterator(path_), std::filesystem::directory_iterator()));
+    return static_cast<std::size_t>(
+        std::distance(std::filesystem::directory_iterator(path_), std::filesystem::directory_iterator()));
   }
 
  private:
@@ -97,7 +98,9 @@ struct HeaderBuilder {
   HeaderBuilder& i16(std::size_t at, int v) { return put(bytes, at, static_cast<std::int16_t>(v), big_endian), *this; }
   HeaderBuilder& i32(std::size_t at, std::int32_t v) { return put(bytes, at, v, big_endian), *this; }
   HeaderBuilder& f32(std::size_t at, double v) { return put(bytes, at, static_cast<float>(v), big_endian), *this; }
-  HeaderBuilder& pixdim(double qfac, double x, double y, double z) { return f32(76, qfac).f32(80, x).f32(84, y).f32(88, z); }
+  HeaderBuilder& pixdim(double qfac, double x, double y, double z) {
+    return f32(76, qfac).f32(80, x).f32(84, y).f32(88, z);
+  }
   HeaderBuilder& forms(int qform, int sform) { return i16(252, qform).i16(254, sform); }
   HeaderBuilder& quaternion(double b, double c, double d, double x, double y, double z) {
     return f32(256, b).f32(260, c).f32(264, d).f32(268, x).f32(272, y).f32(276, z);
@@ -132,7 +135,8 @@ inline Bytes gzip(std::span<const std::uint8_t> raw, std::uint32_t level = 1) {
   stream->avail_in = static_cast<std::uint32_t>(raw.size());
   stream->next_out = out.data();
   stream->avail_out = static_cast<std::uint32_t>(out.size());
-  if (isal_deflate(stream.get()) != COMP_OK || stream->internal_state.state != ZSTATE_END) throw std::runtime_error("gzip failed");
+  if (isal_deflate(stream.get()) != COMP_OK || stream->internal_state.state != ZSTATE_END)
+    throw std::runtime_error("gzip failed");
   out.resize(stream->total_out);
   return out;
 }

@@ -1,10 +1,9 @@
 // The header rules, one row after the other.
-#include "nifti_file.hpp"
-
-#include <headrace/io/nifti_header.hpp>
-
 #include <cmath>
+#include <headrace/io/nifti_header.hpp>
 #include <limits>
+
+#include "nifti_file.hpp"
 
 namespace {
 
@@ -48,7 +47,8 @@ TEST(NiftiHeader, SizeofHdr) {
 TEST(NiftiHeader, TooShort) {
   const HeaderBuilder b = plain();
   for (std::size_t n : {0u, 1u, 40u, 347u})
-    EXPECT_CONTAINS(message_of<IoError>([&] { parse_nifti_header(b.header().first(n), "f.nii"); }), "has only " + std::to_string(n));
+    EXPECT_CONTAINS(message_of<IoError>([&] { parse_nifti_header(b.header().first(n), "f.nii"); }),
+                    "has only " + std::to_string(n));
   EXPECT_NO_THROW(parse_nifti_header(b.header().first(348), "f.nii"));
 }
 
@@ -105,8 +105,8 @@ TEST(NiftiHeader, DataTypes) {
     DType dtype;
   };
   for (const Row& r : {Row{2, 8, DType::u8}, Row{4, 16, DType::i16}, Row{8, 32, DType::i32}, Row{16, 32, DType::f32},
-                       Row{64, 64, DType::f64}, Row{256, 8, DType::i8}, Row{512, 16, DType::u16}, Row{768, 32, DType::u32},
-                       Row{1024, 64, DType::i64}, Row{1280, 64, DType::u64}}) {
+                       Row{64, 64, DType::f64}, Row{256, 8, DType::i8}, Row{512, 16, DType::u16},
+                       Row{768, 32, DType::u32}, Row{1024, 64, DType::i64}, Row{1280, 64, DType::u64}}) {
     const NiftiHeader h = parse(HeaderBuilder({2, 3, 4}, r.code, r.bits));
     EXPECT_EQ(h.stored, r.dtype);
     EXPECT_EQ(h.data_bytes, 24 * size_of(r.dtype));
@@ -116,8 +116,9 @@ TEST(NiftiHeader, DataTypes) {
     int code;
     const char* name;
   };
-  for (const Bad& b : {Bad{0, "UNKNOWN"}, Bad{1, "BINARY"}, Bad{32, "COMPLEX64"}, Bad{128, "RGB24"}, Bad{1536, "FLOAT128"},
-                       Bad{1792, "COMPLEX128"}, Bad{2048, "COMPLEX256"}, Bad{2304, "RGBA32"}, Bad{77, "unknown"}, Bad{-4, "unknown"}}) {
+  for (const Bad& b : {Bad{0, "UNKNOWN"}, Bad{1, "BINARY"}, Bad{32, "COMPLEX64"}, Bad{128, "RGB24"},
+                       Bad{1536, "FLOAT128"}, Bad{1792, "COMPLEX128"}, Bad{2048, "COMPLEX256"}, Bad{2304, "RGBA32"},
+                       Bad{77, "unknown"}, Bad{-4, "unknown"}}) {
     const std::string text = failure(HeaderBuilder({2, 3, 4}, b.code, 8));
     EXPECT_CONTAINS(text, "f.nii");
     EXPECT_CONTAINS(text, "datatype is " + std::to_string(b.code) + " (" + b.name + ")");
@@ -151,7 +152,8 @@ TEST(NiftiHeader, Scaling) {
     EXPECT_FALSE(parse(plain().scaling(slope, nan)).scaled);
   }
   for (double inter : {nan, inf, -inf})
-    for (double slope : {1.0, 2.0, -1.0}) EXPECT_CONTAINS(failure(plain().scaling(slope, inter)), "expected a finite intercept");
+    for (double slope : {1.0, 2.0, -1.0})
+      EXPECT_CONTAINS(failure(plain().scaling(slope, inter)), "expected a finite intercept");
   EXPECT_FALSE(parse(plain().scaling(1, 0)).scaled);
   EXPECT_TRUE(parse(plain().scaling(1, 5)).scaled);
   EXPECT_TRUE(parse(plain().scaling(-1, 0)).scaled);
@@ -173,8 +175,10 @@ TEST(NiftiHeader, Qform) {
   EXPECT_EQ(h.form, NiftiForm::qform);
   EXPECT_EQ(h.affine, affine({2, 0, 0, 10, 0, 3, 0, -20, 0, 0, 4, 30}));
   // Half turns about each axis.
-  EXPECT_EQ(parse(plain().pixdim(1, 2, 3, 4).forms(1, 0).quaternion(1, 0, 0, 0, 0, 0)).affine, affine({2, 0, 0, 0, 0, -3, 0, 0, 0, 0, -4, 0}));
-  EXPECT_EQ(parse(plain().pixdim(1, 2, 3, 4).forms(1, 0).quaternion(0, 1, 0, 0, 0, 0)).affine, affine({-2, 0, 0, 0, 0, 3, 0, 0, 0, 0, -4, 0}));
+  EXPECT_EQ(parse(plain().pixdim(1, 2, 3, 4).forms(1, 0).quaternion(1, 0, 0, 0, 0, 0)).affine,
+            affine({2, 0, 0, 0, 0, -3, 0, 0, 0, 0, -4, 0}));
+  EXPECT_EQ(parse(plain().pixdim(1, 2, 3, 4).forms(1, 0).quaternion(0, 1, 0, 0, 0, 0)).affine,
+            affine({-2, 0, 0, 0, 0, 3, 0, 0, 0, 0, -4, 0}));
   // qfac turns the third column only.
   EXPECT_EQ(parse(plain().pixdim(-1, 2, 3, 4).forms(1, 0)).affine, affine({2, 0, 0, 0, 0, 3, 0, 0, 0, 0, -4, 0}));
   // A third of a turn about (1, 1, 1): axes are exchanged. a = b = c = d = 1/2.
@@ -199,8 +203,10 @@ TEST(NiftiHeader, NoForm) {
   EXPECT_EQ(h.affine, affine({-2, 0, 0, 1, 0, 3, 0, -3, 0, 0, 4, -6}));
   EXPECT_TRUE(noted(h, "neither sform nor qform"));
   // Missing dimensions count as size 1, spacing 1.
-  EXPECT_EQ(parse(HeaderBuilder({3, 5}, 4, 16).pixdim(1, 2, 3, 9).forms(0, 0)).affine, affine({-2, 0, 0, 2, 0, 3, 0, -6, 0, 0, 1, 0}));
-  EXPECT_EQ(parse(HeaderBuilder({3}, 4, 16).pixdim(1, 2, 3, 9).forms(0, 0)).affine, affine({-2, 0, 0, 2, 0, 1, 0, 0, 0, 0, 1, 0}));
+  EXPECT_EQ(parse(HeaderBuilder({3, 5}, 4, 16).pixdim(1, 2, 3, 9).forms(0, 0)).affine,
+            affine({-2, 0, 0, 2, 0, 3, 0, -6, 0, 0, 1, 0}));
+  EXPECT_EQ(parse(HeaderBuilder({3}, 4, 16).pixdim(1, 2, 3, 9).forms(0, 0)).affine,
+            affine({-2, 0, 0, 2, 0, 1, 0, 0, 0, 0, 1, 0}));
 }
 
 TEST(NiftiHeader, Repairs) {
@@ -242,7 +248,11 @@ TEST(NiftiHeader, FormsThatDisagreeWithPixdim) {
   EXPECT_NEAR(h.pixdim[2], 3 * std::sqrt(0.5), 1e-6);
   EXPECT_TRUE(noted(h, "the affine is used"));
   // The same, but the sform agrees: it is used although its code is 0.
-  h = parse(HeaderBuilder({4, 5}, 4, 16).pixdim(1, 2, 3, 4).forms(1, 0).quaternion(s, 0, 0, 0, 0, 0).srow({2, 0, 0, 7, 0, 3, 0, 8, 0, 0, 4, 9}));
+  h = parse(HeaderBuilder({4, 5}, 4, 16)
+                .pixdim(1, 2, 3, 4)
+                .forms(1, 0)
+                .quaternion(s, 0, 0, 0, 0, 0)
+                .srow({2, 0, 0, 7, 0, 3, 0, 8, 0, 0, 4, 9}));
   EXPECT_EQ(h.form, NiftiForm::sform);
   EXPECT_EQ(h.affine(0, 3), 7);
 }

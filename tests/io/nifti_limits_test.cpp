@@ -1,17 +1,16 @@
 // What a file may claim, and a disk that is full: in child processes with limits of their own.
-#include "nifti_file.hpp"
-
-#include <headrace/io/nifti_reader.hpp>
-#include <headrace/io/nifti_writer.hpp>
-
-#include <csignal>
-#include <functional>
-
 #include <fcntl.h>
 #include <sched.h>
 #include <sys/mount.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
+
+#include <csignal>
+#include <functional>
+#include <headrace/io/nifti_reader.hpp>
+#include <headrace/io/nifti_writer.hpp>
+
+#include "nifti_file.hpp"
 
 namespace {
 
@@ -54,8 +53,9 @@ std::string limit(int what, rlim_t bytes) {
 TEST(NiftiLimits, ClaimsAreCheckedBeforeMemoryIsAskedFor) {
   const Folder folder;
   std::vector<std::string> paths;
-  for (const std::vector<int>& sizes : {std::vector<int>{2000, 2000, 1000}, std::vector<int>{32767, 32767, 32767},
-                                        std::vector<int>{32767, 32767, 32767, 1, 8}, std::vector<int>{32767, 32767, 1}}) {
+  for (const std::vector<int>& sizes :
+       {std::vector<int>{2000, 2000, 1000}, std::vector<int>{32767, 32767, 32767},
+        std::vector<int>{32767, 32767, 32767, 1, 8}, std::vector<int>{32767, 32767, 1}}) {
     const Bytes file = HeaderBuilder(sizes, 64, 64).with(std::vector<double>(10000, 1.0));
     paths.push_back(folder.write("a" + std::to_string(paths.size()) + ".nii", file));
     paths.push_back(folder.write("a" + std::to_string(paths.size()) + ".nii.gz", gzip(file)));

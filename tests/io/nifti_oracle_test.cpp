@@ -1,11 +1,11 @@
 // The reference implementation (libniftiio) as an oracle: shape, affine and every voxel, on real volumes where they are
 // installed and on volumes of our own writer.
-#include "nifti_file.hpp"
+#include <nifti1_io.h>
 
 #include <headrace/io/nifti_reader.hpp>
 #include <headrace/io/nifti_writer.hpp>
 
-#include <nifti1_io.h>
+#include "nifti_file.hpp"
 
 namespace {
 
@@ -18,14 +18,23 @@ double stored_value(const nifti_image& n, std::size_t i) {
     return static_cast<double>(v);
   };
   switch (n.datatype) {
-    case 2: return value(std::uint8_t{});
-    case 4: return value(std::int16_t{});
-    case 8: return value(std::int32_t{});
-    case 16: return value(float{});
-    case 64: return value(double{});
-    case 256: return value(std::int8_t{});
-    case 512: return value(std::uint16_t{});
-    default: ADD_FAILURE() << "datatype " << n.datatype; return 0;
+    case 2:
+      return value(std::uint8_t{});
+    case 4:
+      return value(std::int16_t{});
+    case 8:
+      return value(std::int32_t{});
+    case 16:
+      return value(float{});
+    case 64:
+      return value(double{});
+    case 256:
+      return value(std::int8_t{});
+    case 512:
+      return value(std::uint16_t{});
+    default:
+      ADD_FAILURE() << "datatype " << n.datatype;
+      return 0;
   }
 }
 
@@ -49,8 +58,9 @@ void compare(const std::string& path) {
         for (int x = 0; x < n->nx; ++x, ++i) {
           double expected = stored_value(*n, i);
           if (scaled) expected = expected * static_cast<double>(n->scl_slope) + static_cast<double>(n->scl_inter);
-          wrong += v[((std::size_t(t) * std::size_t(n->nx) + std::size_t(x)) * std::size_t(n->ny) + std::size_t(y)) * std::size_t(n->nz) + std::size_t(z)] !=
-                   static_cast<float>(expected);
+          wrong += v[((std::size_t(t) * std::size_t(n->nx) + std::size_t(x)) * std::size_t(n->ny) + std::size_t(y)) *
+                         std::size_t(n->nz) +
+                     std::size_t(z)] != static_cast<float>(expected);
         }
   EXPECT_EQ(wrong, 0u);
 }

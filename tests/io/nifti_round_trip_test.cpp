@@ -1,10 +1,11 @@
 // What is written is what is read: random shapes, types, values, affines, views; plain and gzip.
-#include "nifti_file.hpp"
+#include <sys/stat.h>
 
+#include <cmath>
 #include <headrace/io/nifti_reader.hpp>
 #include <headrace/io/nifti_writer.hpp>
 
-#include <cmath>
+#include "nifti_file.hpp"
 
 namespace {
 
@@ -19,7 +20,8 @@ Tensor random_tensor(Mix& mix, DType dtype, const Shape& shape) {
   std::byte* raw = t.mutable_raw();
   // Half noise, half zeros: both ends of compressibility. Any bit pattern is a value, NaNs too.
   const bool noise = mix.below(2) == 0;
-  for (std::size_t i = 0; i < t.bytes(); ++i) raw[i] = noise || mix.below(50) == 0 ? static_cast<std::byte>(mix.below(256)) : std::byte{0};
+  for (std::size_t i = 0; i < t.bytes(); ++i)
+    raw[i] = noise || mix.below(50) == 0 ? static_cast<std::byte>(mix.below(256)) : std::byte{0};
   return t;
 }
 
@@ -32,9 +34,9 @@ Affine random_affine(Mix& mix, bool sheared) {
   }
   for (double& v : q) v /= std::sqrt(length);
   const double a = q[0], b = q[1], c = q[2], d = q[3];
-  const double r[9] = {a * a + b * b - c * c - d * d, 2 * (b * c - a * d), 2 * (b * d + a * c),
-                       2 * (b * c + a * d), a * a + c * c - b * b - d * d, 2 * (c * d - a * b),
-                       2 * (b * d - a * c), 2 * (c * d + a * b), a * a + d * d - b * b - c * c};
+  const double r[9] = {a * a + b * b - c * c - d * d, 2 * (b * c - a * d),           2 * (b * d + a * c),
+                       2 * (b * c + a * d),           a * a + c * c - b * b - d * d, 2 * (c * d - a * b),
+                       2 * (b * d - a * c),           2 * (c * d + a * b),           a * a + d * d - b * b - c * c};
   Affine out;
   for (int k = 0; k < 3; ++k) {
     const double scale = (0.3 + 3 * mix.unit()) * (k == 2 && mix.below(2) ? -1 : 1);
@@ -77,8 +79,9 @@ TEST(NiftiRoundTrip, LargeVolumes) {
     Shape shape;
     DType dtype;
   };
-  for (const Case& c : {Case{Shape{1, 61, 67, 70}, DType::f32}, Case{Shape{2, 300, 301, 5}, DType::f64}, Case{Shape{1, 1100, 1001, 3}, DType::f64},
-                        Case{Shape{1, 1000, 1001}, DType::i16}, Case{Shape{1, 32767, 3, 4}, DType::f64}, Case{Shape{1, 3, 32767, 9}, DType::u8}}) {
+  for (const Case& c : {Case{Shape{1, 61, 67, 70}, DType::f32}, Case{Shape{2, 300, 301, 5}, DType::f64},
+                        Case{Shape{1, 1100, 1001, 3}, DType::f64}, Case{Shape{1, 1000, 1001}, DType::i16},
+                        Case{Shape{1, 32767, 3, 4}, DType::f64}, Case{Shape{1, 3, 32767, 9}, DType::u8}}) {
     Tensor tensor = Tensor::empty(c.dtype, c.shape);
     std::byte* raw = tensor.mutable_raw();
     std::uint64_t word = 0;
@@ -151,15 +154,16 @@ TEST(NiftiWriter, Refuses) {
   EXPECT_CONTAINS(bad(ok, huge), "does not fit");
   EXPECT_CONTAINS(bad(ok, {}, {.level = 4}), "level is 4");
   EXPECT_CONTAINS(bad(ok, {}, {.description = std::string(80, 'x')}), "80 bytes");
-  const auto io = [&](const std::string& path) {
-    return message_of<IoError>([&] { write_nifti(path, ok, {}); });
-  };
+  const auto io = [&](const std::string& path) { return message_of<IoError>([&] { write_nifti(path, ok, {}); }); };
   EXPECT_CONTAINS(io(folder / "a.img"), ".nii or .nii.gz");
   EXPECT_CONTAINS(io(folder / "no/such/a.nii"), "cannot be created: No such file");
   std::filesystem::create_directory(folder / "d.nii");
   EXPECT_CONTAINS(io(folder / "d.nii"), "not a regular file");
+  ASSERT_EQ(::mkfifo((folder / "pipe.nii").c_str(), 0600), 0);
+  EXPECT_CONTAINS(io(folder / "pipe.nii"), "not a regular file");
+  EXPECT_TRUE(std::filesystem::is_fifo(folder / "pipe.nii"));
   EXPECT_CONTAINS(io(""), "expected");
-  EXPECT_EQ(folder.files(), 1u);
+  EXPECT_EQ(folder.files(), 2u);
 }
 
 }  // namespace

@@ -1,11 +1,14 @@
 // What comes out of a file: types, byte order, scaling, layout, and values that do not fit.
-#include "nifti_file.hpp"
-
-#include <headrace/io/nifti_reader.hpp>
-
+#include <algorithm>
+#include <atomic>
 #include <cmath>
+#include <headrace/io/nifti_reader.hpp>
 #include <limits>
 #include <numeric>
+#include <thread>
+#include <vector>
+
+#include "nifti_file.hpp"
 
 namespace {
 
@@ -18,16 +21,26 @@ constexpr double inf = std::numeric_limits<double>::infinity();
 template <class T>
 constexpr int nifti_code() {
   switch (dtype_of<T>) {
-    case DType::u8: return 2;
-    case DType::i16: return 4;
-    case DType::i32: return 8;
-    case DType::f32: return 16;
-    case DType::f64: return 64;
-    case DType::i8: return 256;
-    case DType::u16: return 512;
-    case DType::u32: return 768;
-    case DType::i64: return 1024;
-    default: return 1280;
+    case DType::u8:
+      return 2;
+    case DType::i16:
+      return 4;
+    case DType::i32:
+      return 8;
+    case DType::f32:
+      return 16;
+    case DType::f64:
+      return 64;
+    case DType::i8:
+      return 256;
+    case DType::u16:
+      return 512;
+    case DType::u32:
+      return 768;
+    case DType::i64:
+      return 1024;
+    default:
+      return 1280;
   }
 }
 template <class T>
@@ -37,8 +50,8 @@ HeaderBuilder builder(std::vector<int> sizes, bool big = false) {
 
 template <class T>
 class NiftiTypes : public testing::Test {};
-using Stored = testing::Types<std::uint8_t, std::int8_t, std::uint16_t, std::int16_t, std::uint32_t, std::int32_t, std::uint64_t,
-                              std::int64_t, float, double>;
+using Stored = testing::Types<std::uint8_t, std::int8_t, std::uint16_t, std::int16_t, std::uint32_t, std::int32_t,
+                              std::uint64_t, std::int64_t, float, double>;
 TYPED_TEST_SUITE(NiftiTypes, Stored);
 
 template <class T>
@@ -69,7 +82,8 @@ TYPED_TEST(NiftiTypes, ToItself) {
     for (std::size_t i = 0; i < 2; ++i)
       for (std::size_t j = 0; j < 3; ++j)
         for (std::size_t k = 0; k < 4; ++k)
-          EXPECT_EQ(std::memcmp(&out[(i * 3 + j) * 4 + k], &values[i + 2 * (j + 3 * k)], sizeof(TypeParam)), 0) << i << j << k;
+          EXPECT_EQ(std::memcmp(&out[(i * 3 + j) * 4 + k], &values[i + 2 * (j + 3 * k)], sizeof(TypeParam)), 0)
+              << i << j << k;
     EXPECT_EQ(image.header.big_endian, big);
   }
 }
@@ -92,7 +106,8 @@ TYPED_TEST(NiftiTypes, ToFloat) {
 
 TEST(NiftiValues, FloatRoundsLargeIntegers) {
   const Folder folder;
-  const std::string path = folder.write("a.nii", builder<std::int32_t>({2}).with(std::vector<std::int32_t>{16777217, -16777219}));
+  const std::string path =
+      folder.write("a.nii", builder<std::int32_t>({2}).with(std::vector<std::int32_t>{16777217, -16777219}));
   EXPECT_EQ(read_nifti(path).tensor.at<float>({0, 0}), 16777216.0f);
   EXPECT_EQ(read_nifti(path).tensor.at<float>({0, 1}), -16777220.0f);
 }
@@ -105,7 +120,8 @@ TEST(NiftiValues, ScalingIsInDoubleAndCastOnce) {
     return read_nifti(path).tensor.at<float>({0, static_cast<std::int64_t>(i)});
   };
   EXPECT_FLOAT_EQ(value(0.1, -1024.3, 0), -24.2000332f);
-  EXPECT_EQ(value(0.1, -1024.3, 0), static_cast<float>(10001 * static_cast<double>(0.1f) + static_cast<double>(-1024.3f)));
+  EXPECT_EQ(value(0.1, -1024.3, 0),
+            static_cast<float>(10001 * static_cast<double>(0.1f) + static_cast<double>(-1024.3f)));
   EXPECT_NE(value(0.1, -1024.3, 0), 10001 * 0.1f + -1024.3f);
   for (double slope : {0.0, nan, inf, -inf})
     for (std::size_t i = 0; i < 4; ++i) EXPECT_EQ(value(slope, 5, i), raw[i]) << slope;
@@ -204,7 +220,8 @@ TEST(NiftiValues, IntegersMustFit) {
   const std::vector<std::int64_t> exact{(std::int64_t{1} << 53) + 1};
   const std::string path = folder.write("a.nii", builder<std::int64_t>({1}).with(exact));
   EXPECT_EQ(*read_nifti(path, {.dtype = DType::i64}).tensor.data<std::int64_t>(), exact[0]);
-  EXPECT_EQ(*read_nifti(path, {.dtype = DType::u64}).tensor.data<std::uint64_t>(), static_cast<std::uint64_t>(exact[0]));
+  EXPECT_EQ(*read_nifti(path, {.dtype = DType::u64}).tensor.data<std::uint64_t>(),
+            static_cast<std::uint64_t>(exact[0]));
 }
 
 TEST(NiftiValues, VoxOffset) {
@@ -240,6 +257,29 @@ TEST(NiftiValues, HeaderAlone) {
     EXPECT_EQ(h.stored, DType::u8);
   }
   EXPECT_EQ(read_nifti(folder / "a.nii").stamp, stamp_of(folder / "a.nii"));
+}
+
+// No state is shared: many threads read two files at once, each time all of its voxels.
+TEST(NiftiValues, ManyThreads) {
+  const Folder folder;
+  std::vector<std::string> paths;
+  for (const std::uint8_t v : {std::uint8_t{1}, std::uint8_t{2}}) {
+    const Bytes file = builder<std::uint8_t>({20, 30, 40}).with(std::vector<std::uint8_t>(24000, v));
+    paths.push_back(folder.write("f" + std::to_string(v) + ".nii.gz", gzip(file)));
+  }
+  std::vector<std::thread> threads;
+  std::atomic<int> wrong{0};
+  for (std::size_t t = 0; t < 4; ++t)
+    threads.emplace_back([&, t] {
+      for (std::size_t round = 0; round < 20; ++round) {
+        const std::size_t which = (t + round) % 2;
+        const Tensor image = read_nifti(paths[which]).tensor;
+        const float* v = image.data<float>();
+        wrong += std::count(v, v + 24000, static_cast<float>(which + 1)) != 24000;
+      }
+    });
+  for (std::thread& t : threads) t.join();
+  EXPECT_EQ(wrong, 0);
 }
 
 }  // namespace

@@ -1,14 +1,14 @@
 // After its first epoch a loader asks nobody for memory: every way to the heap is counted, on every thread.
 #include <gtest/gtest.h>
+
+#include <atomic>
+#include <cstdlib>
 #include <headrace/dataset/cache_dataset.hpp>
 #include <headrace/transform/fg_bg_to_indices.hpp>
 #include <headrace/transform/rand_affine.hpp>
 #include <headrace/transform/rand_crop_by_pos_neg_label.hpp>
 #include <headrace/transform/rand_flip.hpp>
 #include <headrace/transform/random_delay.hpp>
-
-#include <atomic>
-#include <cstdlib>
 #include <new>
 
 #include "support/deadline.hpp"
@@ -114,7 +114,8 @@ TEST(Allocations, NoneAfterTheFirstEpoch) {
       const auto check = [&](const Pipeline& pipeline, const char* what) {
         Loader loader(cached(), pipeline, {.batch_size = 3, .shuffle = shuffle, .threads = threads, .window = 3});
         const Counted counted = run(loader, 5);
-        EXPECT_EQ(counted.requests, 0u) << what << ", threads " << threads << ", shuffle " << shuffle << ": " << counted.bytes << " bytes";
+        EXPECT_EQ(counted.requests, 0u) << what << ", threads " << threads << ", shuffle " << shuffle << ": "
+                                        << counted.bytes << " bytes";
       };
       check(compose(crop, flip), "crop, flip");
       check(compose(crop, affine, flip), "crop, affine, flip");

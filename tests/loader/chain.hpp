@@ -31,7 +31,8 @@ inline std::vector<Sample> pictures(std::uint32_t count) {
 
 inline Pipeline deterministic_part() {
   return compose(Orientation({.axcodes = "RAS"}), Spacing({.pixdim = {1.5, 1.25, 1.0}}),
-                 ScaleIntensityRangePercentiles({.keys = "image", .lower = 1, .upper = 99, .b_min = 0.0, .b_max = 1.0, .clip = true}),
+                 ScaleIntensityRangePercentiles(
+                     {.keys = "image", .lower = 1, .upper = 99, .b_min = 0.0, .b_max = 1.0, .clip = true}),
                  CropForeground({.source_key = "image"}), FgBgToIndices({.label_key = "label", .image_key = "image"}));
 }
 
@@ -42,10 +43,11 @@ struct RandomPart {
 };
 
 inline Pipeline random_part(RandomPart o = {}) {
-  return compose(RandomDelay{o.delay}, RandCropByPosNegLabel({.label_key = "label", .spatial_size = {9, 8, 7}, .num_samples = 3}),
-                 RandAffine({.prob = 0.5, .rotate_range = {o.rotate, o.rotate, o.rotate}, .scale_range = {0.1, 0.1, 0.1}}),
-                 RandFlip({.prob = o.flip, .spatial_axis = {0}}), RandomDelay{o.delay},
-                 [](Sample& s, Rng& rng) { s.tensor("image").add_(rng.normal(0, 0.01)); });
+  return compose(
+      RandomDelay{o.delay}, RandCropByPosNegLabel({.label_key = "label", .spatial_size = {9, 8, 7}, .num_samples = 3}),
+      RandAffine({.prob = 0.5, .rotate_range = {o.rotate, o.rotate, o.rotate}, .scale_range = {0.1, 0.1, 0.1}}),
+      RandFlip({.prob = o.flip, .spatial_axis = {0}}), RandomDelay{o.delay},
+      [](Sample& s, Rng& rng) { s.tensor("image").add_(rng.normal(0, 0.01)); });
 }
 
 }  // namespace headrace::test

@@ -1,7 +1,8 @@
-// The bits of the whole chain, pinned: every compiler, optimisation level, sanitizer build and processor gives these. They
-// change only with the stream version, an op's numerical definition or the digest's.
+// The bits of the whole chain, pinned: every compiler, optimisation level, sanitizer build and processor gives these.
+// They change only with the stream version, an op's numerical definition or the digest's.
 //
-// After such a change: run this test; it prints the new values, which go into `pinned` together with a word in the commit.
+// After such a change: run this test; it prints the new values, which go into `pinned` together with a word in the
+// commit.
 #include <gtest/gtest.h>
 
 #include "loader/chain.hpp"

@@ -1,13 +1,13 @@
 // A voxel is copied once: bytes written are counted, cached volumes lie in memory that cannot be written.
 #include <gtest/gtest.h>
+#include <sys/mman.h>
+
+#include <cstring>
 #include <headrace/dataset/cache_dataset.hpp>
 #include <headrace/transform/fg_bg_to_indices.hpp>
 #include <headrace/transform/rand_affine.hpp>
 #include <headrace/transform/rand_crop_by_pos_neg_label.hpp>
 #include <headrace/transform/rand_flip.hpp>
-#include <sys/mman.h>
-
-#include <cstring>
 
 #include "support/deadline.hpp"
 #include "support/volumes.hpp"
@@ -34,13 +34,15 @@ Tensor in_read_only_pages(const Tensor& t) {
   if (pages == MAP_FAILED) throw std::bad_alloc();
   std::memcpy(pages, t.contiguous().raw(), t.bytes());
   if (::mprotect(pages, bytes, PROT_READ) != 0) throw std::bad_alloc();
-  return Tensor(Storage::wrap(pages, t.bytes(), true, [pages, bytes] { ::munmap(pages, bytes); }), t.dtype(), t.shape());
+  return Tensor(Storage::wrap(pages, t.bytes(), true, [pages, bytes] { ::munmap(pages, bytes); }), t.dtype(),
+                t.shape());
 }
 
 TEST(Copies, CropAndFlipWriteJustThePatchesBytes) {
   const Deadline deadline;
   for (unsigned threads : {0u, 1u, 8u}) {
-    Loader loader(cached(coded_samples(6)), crop_and_flip(), {.batch_size = 2, .shuffle = true, .threads = threads, .epochs = 3});
+    Loader loader(cached(coded_samples(6)), crop_and_flip(),
+                  {.batch_size = 2, .shuffle = true, .threads = threads, .epochs = 3});
     (void)digests(loader, 3);
     const LoaderStats stats = loader.stats();
     EXPECT_EQ(stats.patches, 3u * 6 * 4);
@@ -99,7 +101,8 @@ TEST(Copies, CachedVolumesMayBeMappedReadOnly) {
        {crop_and_flip(), compose(crop_and_flip(), writing), compose(writing, crop_and_flip()),
         compose(RandAffine({.prob = 1.0, .rotate_range = {0.2, 0.2, 0.2}}), crop_and_flip(), writing)}) {
     const auto reference = digests(cached(plain), pipeline, {.batch_size = 2, .threads = 0}, 2);
-    for (unsigned threads : {0u, 8u}) EXPECT_EQ(digests(cached(sealed), pipeline, {.batch_size = 2, .threads = threads}, 2), reference);
+    for (unsigned threads : {0u, 8u})
+      EXPECT_EQ(digests(cached(sealed), pipeline, {.batch_size = 2, .threads = threads}, 2), reference);
   }
 }
 

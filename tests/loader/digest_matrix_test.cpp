@@ -1,10 +1,10 @@
-// The same bits whatever the threads, the window, the help, the delays and the host's floating-point mode; other bits when
-// anything changes that should matter.
+// The same bits whatever the threads, the window, the help, the delays and the host's floating-point mode; other bits
+// when anything changes that should matter.
 #include <gtest/gtest.h>
+
 #include <headrace/runtime/float_mode.hpp>
 #include <headrace/runtime/processors.hpp>
 #include <headrace/transform/leased.hpp>
-
 #include <set>
 
 #include "loader/chain.hpp"
@@ -27,7 +27,7 @@ Dataset cached() { return CacheDataset(MemoryDataset(samples()), deterministic_p
 LoaderOptions base() { return {.batch_size = 2, .shuffle = true, .seed = 5, .threads = 0}; }
 
 TEST(DigestMatrix, ThreadsWindowsHelpAndDelaysChangeNothing) {
-  const Deadline deadline(std::chrono::seconds(100));
+  const Deadline deadline;
   const Dataset data = cached();
   const auto reference = digests(data, random_part(), base(), epochs);
   ASSERT_NE(reference[0], reference[1]);
@@ -55,7 +55,8 @@ TEST(DigestMatrix, HoldBudgetCacheAndPrefetchChangeNothing) {
   o.memory_budget = 200 << 10;
   EXPECT_EQ(digests(cached(), random_part(), o, epochs), reference);
   // Without a cache, or with one that is too small for all.
-  EXPECT_EQ(digests(CacheDataset(MemoryDataset(samples()), deterministic_part(), {.memory_budget = 100000}), random_part(), o, epochs),
+  EXPECT_EQ(digests(CacheDataset(MemoryDataset(samples()), deterministic_part(), {.memory_budget = 100000}),
+                    random_part(), o, epochs),
             reference);
   // The second epoch by itself, and after the loader ran on to a third.
   Loader loader(cached(), random_part(), base());
@@ -74,7 +75,8 @@ TEST(DigestMatrix, OnePipelineGivesTheSameVoxelsAsACachedOne) {
   for (unsigned threads : {0u, 8u}) {
     LoaderOptions o = base();
     o.threads = threads;
-    EXPECT_EQ(digests(MemoryDataset(samples()), compose(deterministic_part(), random_part()), o, 1), reference) << threads;
+    EXPECT_EQ(digests(MemoryDataset(samples()), compose(deterministic_part(), random_part()), o, 1), reference)
+        << threads;
   }
 }
 
@@ -128,7 +130,8 @@ TEST(DigestMatrix, ASamplersArithmeticRunsUnderTheFixedModeToo) {
   const Deadline deadline;
   LoaderOptions o = base();
   o.sampler = Sampler(
-      7, [](std::uint32_t) -> EpochOrder {
+      7,
+      [](std::uint32_t) -> EpochOrder {
         return [](std::uint64_t position) -> SampledItem {
           volatile double third = 1.0 / 3.0, big = 3.0;
           third = third / big;
@@ -160,7 +163,8 @@ TEST(DigestMatrix, PipelineRunIsWhatALoaderDelivers) {
   for (Batch& batch : loader.epoch(0))
     for (std::size_t i = 0; i < batch.size(); ++i) {
       const Sample s = batch.sample(i);
-      for (const Field& f : s.fields()) EXPECT_EQ(digest_of(f), by_hand.at(next++)) << batch.step() << " " << i << " " << f.name.str();
+      for (const Field& f : s.fields())
+        EXPECT_EQ(digest_of(f), by_hand.at(next++)) << batch.step() << " " << i << " " << f.name.str();
     }
   EXPECT_EQ(next, by_hand.size());
 }
@@ -190,7 +194,8 @@ struct Augmenter {
 TEST(DigestMatrix, ALeasedStatefulAugmenterIsTheSameOnOneThreadAndEight) {
   const Deadline deadline;
   for (bool fresh : {false, true}) {
-    const Pipeline pipeline = compose(random_part(), leased([] { return Augmenter(); }, {.name = "theirs", .fresh = fresh}));
+    const Pipeline pipeline =
+        compose(random_part(), leased([] { return Augmenter(); }, {.name = "theirs", .fresh = fresh}));
     LoaderOptions o = base();
     const auto reference = digests(cached(), pipeline, o, epochs);
     for (unsigned threads : {1u, 8u}) {
@@ -198,7 +203,10 @@ TEST(DigestMatrix, ALeasedStatefulAugmenterIsTheSameOnOneThreadAndEight) {
       EXPECT_EQ(digests(cached(), pipeline, o, epochs), reference) << threads;
     }
     // Fewer instances than threads: temporary ones do as well.
-    EXPECT_EQ(digests(cached(), compose(random_part(), leased([] { return Augmenter(); }, {.name = "theirs", .places = 1})), o, epochs), reference);
+    EXPECT_EQ(
+        digests(cached(), compose(random_part(), leased([] { return Augmenter(); }, {.name = "theirs", .places = 1})),
+                o, epochs),
+        reference);
   }
 }
 

@@ -25,11 +25,11 @@ inline std::uint64_t mix(std::uint64_t x) noexcept {
 
 struct Shape {
   std::uint64_t seed = 1;
-  std::uint64_t steps = 100;   // of one run; a restart begins a new run
+  std::uint64_t steps = 100;  // of one run; a restart begins a new run
   unsigned batch = 4;
-  unsigned most_parts = 5;     // parts are 0 .. most_parts
-  unsigned slow_one_in = 64;   // 0: no delays
-  bool full_steps = false;     // every step has `batch` items
+  unsigned most_parts = 5;    // parts are 0 .. most_parts
+  unsigned slow_one_in = 64;  // 0: no delays
+  bool full_steps = false;    // every step has `batch` items
 
   [[nodiscard]] unsigned items(std::uint64_t step) const noexcept {
     return full_steps ? batch : 1 + static_cast<unsigned>(mix(step ^ seed) % batch);
@@ -41,8 +41,10 @@ struct Shape {
     if (slow_one_in == 0) return;
     const std::uint64_t m = mix(what ^ seed * 7);
     if (m % slow_one_in != 0) return;
-    if (m & 0x10000) std::this_thread::yield();
-    else std::this_thread::sleep_for(std::chrono::microseconds(20 + (m >> 20) % 60));
+    if (m & 0x10000)
+      std::this_thread::yield();
+    else
+      std::this_thread::sleep_for(std::chrono::microseconds(20 + (m >> 20) % 60));
   }
 };
 
@@ -54,7 +56,7 @@ class CheckedJob {
           made(std::make_unique<std::atomic<std::uint32_t>[]>(batch)),
           sum(std::make_unique<std::atomic<std::uint64_t>[]>(batch)) {}
     std::uint64_t step = ~std::uint64_t{0};
-    std::atomic<int> inside{0};                // threads in open() or part()
+    std::atomic<int> inside{0};                            // threads in open() or part()
     std::unique_ptr<std::atomic<std::uint32_t>[]> opened;  // per item
     std::unique_ptr<std::atomic<std::uint32_t>[]> made;    // per item: parts
     std::unique_ptr<std::atomic<std::uint64_t>[]> sum;     // per item: of part numbers + 1
@@ -62,15 +64,13 @@ class CheckedJob {
   struct Faults {
     std::atomic<std::uint64_t> wrong_slot{0}, wrong_mode{0}, overlap{0};
     std::atomic<std::uint64_t> bound{0}, parts_run{0}, stolen{0}, helped{0};
-    std::atomic<bool> over{false};         // after shutdown nobody may come
+    std::atomic<bool> over{false};  // after shutdown nobody may come
     std::atomic<std::uint64_t> late{0};
   };
 
   CheckedJob(Shape shape, std::shared_ptr<Faults> faults) : shape_(shape), faults_(std::move(faults)) {}
 
-  [[nodiscard]] Slot make_slot(unsigned) const {
-    return Slot(shape_.batch);
-  }
+  [[nodiscard]] Slot make_slot(unsigned) const { return Slot(shape_.batch); }
 
   unsigned bind(std::uint64_t step, Slot& slot) noexcept {
     if (fresh_) {
@@ -109,7 +109,8 @@ class CheckedJob {
 
   /// What is wrong with a delivered step; empty when nothing is.
   [[nodiscard]] std::string wrong(std::uint64_t step, unsigned items, const Slot& slot) const {
-    if (slot.step != step) return "slot holds step " + std::to_string(slot.step) + ", lease says " + std::to_string(step);
+    if (slot.step != step)
+      return "slot holds step " + std::to_string(slot.step) + ", lease says " + std::to_string(step);
     if (items != shape_.items(step)) return "wrong number of items";
     if (slot.inside.load() != 0) return "somebody is still inside";
     for (unsigned i = 0; i < items; ++i) {

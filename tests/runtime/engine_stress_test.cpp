@@ -1,5 +1,5 @@
-// Random shapes, thread counts, windows and consumers: every item made exactly once, delivered in order, memory bounded,
-// whatever the consumer does - wait, poll, hold, release elsewhere, cancel, restart, leave.
+// Random shapes, thread counts, windows and consumers: every item made exactly once, delivered in order, memory
+// bounded, whatever the consumer does - wait, poll, hold, release elsewhere, cancel, restart, leave.
 #include <gtest/gtest.h>
 #include <sched.h>
 
@@ -28,8 +28,8 @@ int rounds(int normal) {
 struct Run {
   Shape shape;
   EngineOptions options;
-  unsigned restarts = 0;       // in a hundred deliveries
-  unsigned leave_in = 0;       // in a hundred deliveries
+  unsigned restarts = 0;  // in a hundred deliveries
+  unsigned leave_in = 0;  // in a hundred deliveries
   bool polls = false;
   bool releases_elsewhere = false;
 };
@@ -72,7 +72,8 @@ std::string live(const Run& run, std::mt19937_64& g) {
     unsigned restarts_left = 4;
     for (;;) {
       while (held.size() >= run.options.hold || (!held.empty() && g() % 2)) {
-        if (run.releases_elsewhere) elsewhere.emplace_back([lease = std::move(held.front())]() mutable { lease.release(); });
+        if (run.releases_elsewhere)
+          elsewhere.emplace_back([lease = std::move(held.front())]() mutable { lease.release(); });
         held.pop_front();
       }
       if (run.releases_elsewhere) elsewhere.clear();  // joined: else the lease may still count as held
@@ -136,8 +137,9 @@ void live_many(int count, std::uint64_t seed) {
     const std::string wrong = live(run, g);
     ASSERT_EQ(wrong, "") << "round " << round << ": threads " << run.options.threads << " window " << run.options.window
                          << " hold " << run.options.hold << " batch " << run.options.batch << " help "
-                         << run.options.help << " steal " << run.options.steal << " seed " << run.shape.seed << " restarts " << run.restarts
-                         << " polls " << run.polls << " elsewhere " << run.releases_elsewhere;
+                         << run.options.help << " steal " << run.options.steal << " seed " << run.shape.seed
+                         << " restarts " << run.restarts << " polls " << run.polls << " elsewhere "
+                         << run.releases_elsewhere;
   }
 }
 

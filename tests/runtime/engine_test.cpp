@@ -5,6 +5,7 @@
 
 #include <atomic>
 #include <chrono>
+#include <cstdio>
 #include <functional>
 #include <future>
 #include <memory>
@@ -25,7 +26,8 @@ struct Job {
   };
   std::function<unsigned(std::uint64_t)> items = [](std::uint64_t) { return 1u; };
   std::function<unsigned(std::uint64_t, unsigned)> parts = [](std::uint64_t, unsigned) { return 1u; };
-  std::function<void(std::uint64_t, unsigned, unsigned, PartInfo)> body = [](std::uint64_t, unsigned, unsigned, PartInfo) {};
+  std::function<void(std::uint64_t, unsigned, unsigned, PartInfo)> body = [](std::uint64_t, unsigned, unsigned,
+                                                                             PartInfo) {};
 
   unsigned bind(std::uint64_t step, Slot& slot) noexcept {
     slot.step = step;
@@ -76,7 +78,8 @@ TEST_P(EngineOn, Items_of_0_1_and_16383_parts) {
 }
 
 TEST_P(EngineOn, One_part_too_many_is_an_error_and_no_wrap) {
-  Job job{.items = steps(5, 4), .parts = [](std::uint64_t s, unsigned i) { return s == 2 && i >= 1 ? max_parts + i : 2; }};
+  Job job{.items = steps(5, 4),
+          .parts = [](std::uint64_t s, unsigned i) { return s == 2 && i >= 1 ? max_parts + i : 2; }};
   E engine(std::move(job), {.threads = GetParam(), .batch = 4});
   for (std::uint64_t s = 0; s < 5; ++s) {
     const auto lease = engine.next();
@@ -166,7 +169,8 @@ TEST_P(EngineOn, Restart_goes_on_counting_steps) {
     }
     ASSERT_FALSE(engine.next());
     next = first + n;
-    engine.restart([&](Job& job) { job.items = [&](std::uint64_t s) { return s >= next && s - next < n + 20 ? 1u : 0u; }; });
+    engine.restart(
+        [&](Job& job) { job.items = [&](std::uint64_t s) { return s >= next && s - next < n + 20 ? 1u : 0u; }; });
     first = next;
   }
 }
@@ -193,9 +197,12 @@ TEST(Engine, Bad_options_are_named) {
 TEST(Engine, Polling_never_runs_the_job_on_the_consumers_thread) {
   const auto me = std::this_thread::get_id();
   std::atomic<bool> here{false};
-  E engine(Job{.items = steps(50), .body = [&](std::uint64_t, unsigned, unsigned, PartInfo) {
-             if (std::this_thread::get_id() == me) here = true;
-           }}, {.threads = 2});
+  E engine(Job{.items = steps(50),
+               .body =
+                   [&](std::uint64_t, unsigned, unsigned, PartInfo) {
+                     if (std::this_thread::get_id() == me) here = true;
+                   }},
+           {.threads = 2});
   for (int s = 0; s < 50;) {
     const auto next = s % 2 ? engine.try_next() : engine.next_for(100ms);
     if (next.status == NextStatus::ready) ++s;
@@ -207,10 +214,13 @@ TEST(Engine, Polling_never_runs_the_job_on_the_consumers_thread) {
 TEST(Engine, Without_help_the_consumer_never_computes) {
   const auto me = std::this_thread::get_id();
   std::atomic<bool> here{false};
-  E engine(Job{.items = steps(300, 2), .parts = [](std::uint64_t, unsigned) { return 3u; },
-               .body = [&](std::uint64_t, unsigned, unsigned, PartInfo) {
-                 if (std::this_thread::get_id() == me) here = true;
-               }}, {.threads = 2, .batch = 2, .help = false});
+  E engine(Job{.items = steps(300, 2),
+               .parts = [](std::uint64_t, unsigned) { return 3u; },
+               .body =
+                   [&](std::uint64_t, unsigned, unsigned, PartInfo) {
+                     if (std::this_thread::get_id() == me) here = true;
+                   }},
+           {.threads = 2, .batch = 2, .help = false});
   while (engine.next()) {
   }
   EXPECT_TRUE(!here || engine.stats().last_resorts != 0);
@@ -219,9 +229,12 @@ TEST(Engine, Without_help_the_consumer_never_computes) {
 
 TEST(Engine, Next_for_gives_up_in_time_and_loses_nothing) {
   std::atomic<bool> open{false};
-  E engine(Job{.items = steps(1), .body = [&](std::uint64_t, unsigned, unsigned, PartInfo) {
-             while (!open) std::this_thread::sleep_for(1ms);
-           }}, {.threads = 1});
+  E engine(Job{.items = steps(1),
+               .body =
+                   [&](std::uint64_t, unsigned, unsigned, PartInfo) {
+                     while (!open) std::this_thread::sleep_for(1ms);
+                   }},
+           {.threads = 1});
   const auto begin = std::chrono::steady_clock::now();
   EXPECT_EQ(engine.next_for(20ms).status, NextStatus::pending);
   EXPECT_EQ(engine.next_for(0ms).status, NextStatus::pending);
@@ -234,14 +247,16 @@ TEST(Engine, Next_for_gives_up_in_time_and_loses_nothing) {
 // Two parts that meet: each waits until both run. One worker alone could never end them.
 Job meeting_job(std::uint64_t n, std::shared_ptr<std::atomic<unsigned>> arrived, std::chrono::milliseconds prefix) {
   return Job{.items = steps(n),
-             .parts = [=](std::uint64_t, unsigned) {
-               std::this_thread::sleep_for(prefix);
-               return 2u;
-             },
-             .body = [=](std::uint64_t s, unsigned, unsigned, PartInfo) {
-               arrived->fetch_add(1);
-               while (arrived->load() < 2 * (s + 1)) std::this_thread::yield();
-             }};
+             .parts =
+                 [=](std::uint64_t, unsigned) {
+                   std::this_thread::sleep_for(prefix);
+                   return 2u;
+                 },
+             .body =
+                 [=](std::uint64_t s, unsigned, unsigned, PartInfo) {
+                   arrived->fetch_add(1);
+                   while (arrived->load() < 2 * (s + 1)) std::this_thread::yield();
+                 }};
 }
 
 TEST(Engine, A_sleeping_consumer_is_woken_to_help_when_parts_open) {
@@ -259,6 +274,26 @@ TEST(Engine, A_sleeping_consumer_is_woken_to_help_when_parts_open) {
   }));
 }
 
+// Parts that sleep overlap whatever else the machine does: what stealing inside the only item in flight gives.
+TEST(Engine, Eight_parts_of_one_item_take_half_the_time_on_two_threads) {
+  const auto time = [](EngineOptions options) {
+    options.window = 1;
+    E engine(Job{.items = steps(4), .parts = [](std::uint64_t, unsigned) { return 8u; },
+                 .body = [](std::uint64_t, unsigned, unsigned, PartInfo) { std::this_thread::sleep_for(10ms); }}, options);
+    const auto begin = std::chrono::steady_clock::now();
+    while (engine.next()) {
+    }
+    return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+  };
+  const double one = time({.threads = 1, .help = false});
+  const double two = time({.threads = 2, .help = false});
+  const double helped = time({.threads = 1, .help = true});
+  std::printf("8 sleeping parts: one thread %.0f ms, two threads %.2fx, one worker and the consumer %.2fx\n", one * 1e3,
+              one / two, one / helped);
+  EXPECT_GE(one / two, 1.6);
+  EXPECT_GE(one / helped, 1.6);
+}
+
 TEST(Engine, Parts_of_one_item_run_on_two_workers) {
   const auto arrived = std::make_shared<std::atomic<unsigned>>(0);
   EXPECT_TRUE(ends_in_time([&] {
@@ -271,8 +306,12 @@ TEST(Engine, Parts_of_one_item_run_on_two_workers) {
 
 TEST(Engine, Without_stealing_an_item_stays_on_one_thread) {
   std::atomic<bool> stolen{false};
-  E engine(Job{.items = steps(100, 2), .parts = [](std::uint64_t, unsigned) { return 5u; },
-               .body = [&](std::uint64_t, unsigned, unsigned, PartInfo info) { if (info.stolen) stolen = true; }},
+  E engine(Job{.items = steps(100, 2),
+               .parts = [](std::uint64_t, unsigned) { return 5u; },
+               .body =
+                   [&](std::uint64_t, unsigned, unsigned, PartInfo info) {
+                     if (info.stolen) stolen = true;
+                   }},
            {.threads = 3, .batch = 2, .steal = false});
   while (engine.next()) {
   }
@@ -284,10 +323,12 @@ TEST(Engine, Destruction_skips_what_was_not_begun) {
   std::atomic<unsigned> run{0};
   {
     E engine(Job{.parts = [](std::uint64_t, unsigned) { return 1000u; },
-                 .body = [&](std::uint64_t, unsigned, unsigned, PartInfo) {
-                   ++run;
-                   std::this_thread::sleep_for(1ms);
-                 }}, {.threads = 2, .window = 8});
+                 .body =
+                     [&](std::uint64_t, unsigned, unsigned, PartInfo) {
+                       ++run;
+                       std::this_thread::sleep_for(1ms);
+                     }},
+             {.threads = 2, .window = 8});
     engine.start();
     std::this_thread::sleep_for(10ms);
   }
@@ -299,9 +340,12 @@ TEST(Engine, Destruction_gives_up_on_a_thread_that_does_not_come_out_and_says_so
   ShutdownReport report;
   const auto begin = std::chrono::steady_clock::now();
   {
-    E engine(Job{.items = steps(4), .body = [=](std::uint64_t, unsigned, unsigned, PartInfo) {
-               while (!*open) std::this_thread::sleep_for(1ms);
-             }}, {.threads = 2, .shutdown_timeout = 30ms, .on_detach = [&](const ShutdownReport& r) { report = r; }});
+    E engine(Job{.items = steps(4),
+                 .body =
+                     [=](std::uint64_t, unsigned, unsigned, PartInfo) {
+                       while (!*open) std::this_thread::sleep_for(1ms);
+                     }},
+             {.threads = 2, .shutdown_timeout = 30ms, .on_detach = [&](const ShutdownReport& r) { report = r; }});
     engine.start();
     std::this_thread::sleep_for(30ms);
   }
@@ -329,10 +373,12 @@ TEST(Engine, A_step_cancelled_while_a_thread_is_inside_keeps_its_slot_until_it_c
   // window 1, hold 1, no spares: two slots. One is leased, the other is stuck in a cancelled step.
   const auto open = std::make_shared<std::atomic<bool>>(true);
   const auto inside = std::make_shared<std::atomic<bool>>(false);
-  E engine(Job{.body = [=](std::uint64_t, unsigned, unsigned, PartInfo) {
-             *inside = true;
-             while (!*open) std::this_thread::sleep_for(1ms);
-           }}, {.threads = 1, .window = 1, .hold = 1, .help = false});
+  E engine(Job{.body =
+                   [=](std::uint64_t, unsigned, unsigned, PartInfo) {
+                     *inside = true;
+                     while (!*open) std::this_thread::sleep_for(1ms);
+                   }},
+           {.threads = 1, .window = 1, .hold = 1, .help = false});
   auto lease = engine.next();
   *open = false;
   *inside = false;
@@ -353,11 +399,13 @@ TEST(Engine, A_lease_released_elsewhere_wakes_a_consumer_that_waits_for_a_slot) 
   // hold 2, window 1: three slots. One is leased, two are stuck in cancelled steps.
   const auto open = std::make_shared<std::atomic<bool>>(true);
   const auto inside = std::make_shared<std::atomic<int>>(0);
-  E engine(Job{.body = [=](std::uint64_t, unsigned, unsigned, PartInfo) {
-             ++*inside;
-             while (!*open) std::this_thread::sleep_for(1ms);
-             --*inside;
-           }}, {.threads = 3, .window = 1, .hold = 2, .help = false});
+  E engine(Job{.body =
+                   [=](std::uint64_t, unsigned, unsigned, PartInfo) {
+                     ++*inside;
+                     while (!*open) std::this_thread::sleep_for(1ms);
+                     --*inside;
+                   }},
+           {.threads = 3, .window = 1, .hold = 2, .help = false});
   auto lease = engine.next();
   engine.cancel();
   *open = false;

@@ -50,8 +50,10 @@ struct Probe {
     if (!FloatMode::is_fixed()) ++*wrong;
     if (info.helped) ++*helped;
     volatile double one = 1, three = 3, tiny = 2.2250738585072014e-308, two = 2;
-    if (k == 0) slot.third[i] = one / three;
-    else slot.denormal[i] = tiny / two;
+    if (k == 0)
+      slot.third[i] = one / three;
+    else
+      slot.denormal[i] = tiny / two;
     fesetround(FE_DOWNWARD);  // a badly behaved body
   }
 };

@@ -31,8 +31,11 @@ unsigned process_threads() {
   return 0;
 }
 
-// Before oneTBB made any (a sanitizer may have threads of its own).
-const unsigned own_threads = process_threads();
+// Before oneTBB made any. (A sanitizer starts a thread of its own with the first thread of the program.)
+const unsigned own_threads = [] {
+  std::thread([] {}).join();
+  return process_threads();
+}();
 
 // What was written to file descriptor 2 while this lived.
 class StderrCapture {
@@ -76,9 +79,8 @@ struct Sums {
   unsigned open(std::uint64_t, unsigned, Slot&) noexcept { return parts; }
   void part(std::uint64_t s, unsigned i, unsigned k, Slot& slot, PartInfo) noexcept {
     if (nested) {
-      tbb::this_task_arena::isolate([&] {
-        tbb::parallel_for(0, 64, [&](int j) { slot.sum += (s + i + k) * static_cast<unsigned>(j); });
-      });
+      tbb::this_task_arena::isolate(
+          [&] { tbb::parallel_for(0, 64, [&](int j) { slot.sum += (s + i + k) * static_cast<unsigned>(j); }); });
     } else {
       slot.sum += (s + i + k) * (63 * 64 / 2);
     }
@@ -201,12 +203,15 @@ TEST(Neighbour, F_The_hosts_own_loops_keep_their_width) {
   std::atomic<int> arrived{0};
   EXPECT_TRUE(ends_in_time([&] {  // two bodies that meet: the host really gets its second thread
     host.execute([&] {
-      tbb::parallel_for(0, 2, [&](int) {
-        ++arrived;
-        most = std::max<int>(most, ++now);
-        while (arrived < 2) std::this_thread::yield();
-        --now;
-      }, tbb::simple_partitioner());
+      tbb::parallel_for(
+          0, 2,
+          [&](int) {
+            ++arrived;
+            most = std::max<int>(most, ++now);
+            while (arrived < 2) std::this_thread::yield();
+            --now;
+          },
+          tbb::simple_partitioner());
     });
   }));
   EXPECT_EQ(most, 2);

@@ -88,7 +88,8 @@ struct Case {
 std::string run(const Case& c, std::uint64_t seed) {
   std::string wrong;
   Scheduler scheduler(seed);
-  auto job = std::make_shared<Job>(Job{.steps = c.steps, .seed = seed, .batch = c.batch, .parts = c.parts, .whole = c.whole});
+  auto job =
+      std::make_shared<Job>(Job{.steps = c.steps, .seed = seed, .batch = c.batch, .parts = c.parts, .whole = c.whole});
   std::mt19937_64 g(seed * 31 + 7);
   const std::uint64_t cancel_after = c.cancels ? g() % 40 : 0;
   bool released = false;
@@ -102,13 +103,15 @@ std::string run(const Case& c, std::uint64_t seed) {
       if (g() % 2) {
         if (!engine.next()) wrong = "no step before the cancel";
       }
-      if (g() % 4 == 0) return;  // destroyed with everything in flight
+      if (g() % 4 == 0) return;                      // destroyed with everything in flight
       engine.restart([&](Job& j) { j.steps = 0; });  // nothing to bind
       engine.restart([&](Job& j) { j.steps = ~std::uint64_t{0}; });
       for (int i = 0; i < 2; ++i) {
         auto lease = engine.next();
-        if (!lease) wrong = "no step after the cancel";
-        else if (lease->opened[0] != 1 || lease->made[0] != job->parts_of(lease.step(), 0)) wrong = "not made after cancel";
+        if (!lease)
+          wrong = "no step after the cancel";
+        else if (lease->opened[0] != 1 || lease->made[0] != job->parts_of(lease.step(), 0))
+          wrong = "not made after cancel";
       }
       return;
     }
@@ -129,7 +132,8 @@ std::string run(const Case& c, std::uint64_t seed) {
         return;
       }
       for (unsigned i = 0; i < lease.items(); ++i) {
-        if (lease->opened[i] != 1 || lease->made[i] != job->parts_of(s, i)) wrong = "made wrongly: " + std::to_string(s);
+        if (lease->opened[i] != 1 || lease->made[i] != job->parts_of(s, i))
+          wrong = "made wrongly: " + std::to_string(s);
       }
       if (s == 0 && c.options.hold > 1) {
         kept = std::move(lease);
@@ -165,16 +169,22 @@ TEST(ScheduledEngine, One_worker_that_comes_and_goes_for_a_consumer_that_does_no
   run_many({.steps = 3, .batch = 1, .parts = 1, .options = {.threads = 1, .window = 1, .help = false}}, 1000);
 }
 TEST(ScheduledEngine, Short_steps_and_items_without_parts) {
-  run_many({.steps = 5, .batch = 3, .parts = 2, .options = {.threads = 2, .window = 2, .hold = 1}, .whole = false}, 400);
-  run_many({.steps = 5, .batch = 3, .parts = 1, .options = {.threads = 2, .window = 1, .steal = false}, .whole = false}, 200);
+  run_many({.steps = 5, .batch = 3, .parts = 2, .options = {.threads = 2, .window = 2, .hold = 1}, .whole = false},
+           400);
+  run_many({.steps = 5, .batch = 3, .parts = 1, .options = {.threads = 2, .window = 1, .steal = false}, .whole = false},
+           200);
 }
 TEST(ScheduledEngine, A_consumer_that_polls) {
   run_many({.steps = 3, .batch = 2, .parts = 2, .options = {.threads = 2, .window = 2}, .polls = true}, 200);
 }
 TEST(ScheduledEngine, Cancel_restart_and_destruction_anywhere) {
   run_many({.batch = 1, .parts = 3, .options = {.threads = 2, .window = 2, .hold = 1}, .cancels = true}, 500);
-  run_many({.batch = 2, .parts = 2, .options = {.threads = 2, .window = 1, .hold = 1, .help = false}, .whole = false,
-            .cancels = true}, 300);
+  run_many({.batch = 2,
+            .parts = 2,
+            .options = {.threads = 2, .window = 1, .hold = 1, .help = false},
+            .whole = false,
+            .cancels = true},
+           300);
 }
 TEST(ScheduledEngine, Workers_take_turns) {
   ScheduledWorkers::crowded_one_in = 3;

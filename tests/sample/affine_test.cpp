@@ -1,9 +1,8 @@
-#include <headrace/sample/affine.hpp>
-
 #include <gtest/gtest.h>
 
 #include <algorithm>
 #include <cmath>
+#include <headrace/sample/affine.hpp>
 #include <limits>
 #include <random>
 #include <string>
@@ -24,8 +23,8 @@ Affine rotation(int axis, double angle) {
   return a;
 }
 Affine random_affine(Engine& e) {
-  return Affine::translation({uniform(e, -200, 200), uniform(e, -200, 200), uniform(e, -200, 200)}) * rotation(0, uniform(e, -3, 3)) *
-         rotation(1, uniform(e, -3, 3)) * rotation(2, uniform(e, -3, 3)) *
+  return Affine::translation({uniform(e, -200, 200), uniform(e, -200, 200), uniform(e, -200, 200)}) *
+         rotation(0, uniform(e, -3, 3)) * rotation(1, uniform(e, -3, 3)) * rotation(2, uniform(e, -3, 3)) *
          Affine::scaling({uniform(e, 0.3, 5), uniform(e, -5, -0.3), uniform(e, 0.3, 5)});
 }
 double distance(const Affine& a, const Affine& b) {
@@ -44,7 +43,8 @@ TEST(Affine, ComposesAsItApplies) {
     EXPECT_EQ((a * b)(3, 0), 0);
     EXPECT_EQ((a * b)(3, 3), 1);
     EXPECT_EQ(a * Affine::identity(), a);
-    EXPECT_NEAR((a * b).determinant(), a.determinant() * b.determinant(), 1e-9 * std::fabs(a.determinant() * b.determinant()));
+    EXPECT_NEAR((a * b).determinant(), a.determinant() * b.determinant(),
+                1e-9 * std::fabs(a.determinant() * b.determinant()));
   }
 }
 
@@ -66,13 +66,15 @@ TEST(Affine, InverseUndoesBothWays) {
 }
 
 TEST(Affine, SingularityIsJudgedRelativeToTheGrid) {
-  for (double unit : {1e-6, 1e-3, 1.0, 1e3, 1e6}) EXPECT_NO_THROW(Affine::scaling({unit, unit, unit}).inverse()) << unit;
+  for (double unit : {1e-6, 1e-3, 1.0, 1e3, 1e6})
+    EXPECT_NO_THROW(Affine::scaling({unit, unit, unit}).inverse()) << unit;
   EXPECT_NO_THROW(Affine::scaling({1e-6, 1, 1e6}).inverse());
   Affine parallel;
   parallel(0, 1) = 1;
   parallel(1, 1) = 0;  // two axes along x
-  for (const Affine& bad : {Affine::scaling({0, 1, 1}), parallel, Affine::scaling({1, std::nan(""), 1}), Affine::scaling({1, 1, std::numeric_limits<double>::infinity()}),
-                            Affine::translation({std::nan(""), 0, 0})}) {
+  for (const Affine& bad :
+       {Affine::scaling({0, 1, 1}), parallel, Affine::scaling({1, std::nan(""), 1}),
+        Affine::scaling({1, 1, std::numeric_limits<double>::infinity()}), Affine::translation({std::nan(""), 0, 0})}) {
     try {
       (void)bad.inverse();
       ADD_FAILURE() << bad.str();
@@ -119,7 +121,8 @@ TEST(Affine, AxisCodesOfObliqueGrids) {
       }
       EXPECT_EQ(straight.axis_codes(), codes);
       for (int k = 0; k < 20; ++k) {
-        const Affine turned = rotation(0, uniform(e, -0.3, 0.3)) * rotation(1, uniform(e, -0.3, 0.3)) * rotation(2, uniform(e, -0.3, 0.3)) * straight;
+        const Affine turned = rotation(0, uniform(e, -0.3, 0.3)) * rotation(1, uniform(e, -0.3, 0.3)) *
+                              rotation(2, uniform(e, -0.3, 0.3)) * straight;
         EXPECT_EQ(turned.axis_codes(), codes) << turned.str();
       }
     }
@@ -130,9 +133,12 @@ TEST(Affine, AxisCodesNameEachDirectionOnce) {
   Engine e(53);
   for (int k = 0; k < 1000; ++k) {
     const std::string codes = random_affine(e).axis_codes();
-    for (const char* pair : {"LR", "PA", "IS"}) EXPECT_EQ(std::count_if(codes.begin(), codes.end(), [&](char c) { return c == pair[0] || c == pair[1]; }), 1) << codes;
+    for (const char* pair : {"LR", "PA", "IS"})
+      EXPECT_EQ(std::count_if(codes.begin(), codes.end(), [&](char c) { return c == pair[0] || c == pair[1]; }), 1)
+          << codes;
   }
-  for (const Affine& bad : {Affine::scaling({0, 1, 1}), Affine::scaling({std::nan(""), 1, 1})}) EXPECT_THROW((void)bad.axis_codes(), std::domain_error);
+  for (const Affine& bad : {Affine::scaling({0, 1, 1}), Affine::scaling({std::nan(""), 1, 1})})
+    EXPECT_THROW((void)bad.axis_codes(), std::domain_error);
   Affine parallel;
   parallel(0, 1) = 1;
   parallel(1, 1) = 0;
@@ -151,7 +157,8 @@ TEST(Affine, ClosenessIsAbsoluteAndRelative) {
 }
 
 TEST(Affine, PrintsShortestNumbers) {
-  EXPECT_EQ((Affine::translation({0.1, -2, 1e-7}) * Affine::scaling({1.5, 1, 1})).str(), "[1.5 0 0 0.1; 0 1 0 -2; 0 0 1 1e-07]");
+  EXPECT_EQ((Affine::translation({0.1, -2, 1e-7}) * Affine::scaling({1.5, 1, 1})).str(),
+            "[1.5 0 0 0.1; 0 1 0 -2; 0 0 1 1e-07]");
 }
 
 }  // namespace

@@ -1,7 +1,6 @@
-#include <headrace/sample/sample.hpp>
-
 #include <gtest/gtest.h>
 
+#include <headrace/sample/sample.hpp>
 #include <string>
 #include <vector>
 
@@ -14,7 +13,9 @@ std::vector<std::string> names(const Sample& s) {
   for (const Field& f : s.fields()) out.push_back(f.name.str());
   return out;
 }
-std::shared_ptr<const VoxelSet> some_voxels() { return std::make_shared<const VoxelSet>(Shape{3}, std::vector<std::uint64_t>{5}); }
+std::shared_ptr<const VoxelSet> some_voxels() {
+  return std::make_shared<const VoxelSet>(Shape{3}, std::vector<std::uint64_t>{5});
+}
 
 Sample full() {
   Sample s;
@@ -42,7 +43,8 @@ TEST(FieldName, HoldsUpTo47Bytes) {
   EXPECT_EQ(FieldName("image").view(), "image");
   EXPECT_EQ(FieldName(std::string(47, 'x')).str(), std::string(47, 'x'));
   EXPECT_THROW(FieldName(""), std::invalid_argument);
-  for (std::size_t n : {48u, 255u, 256u, 260u, 300u, 1000u}) EXPECT_THROW(FieldName(std::string(n, 'x')), std::invalid_argument) << n;
+  for (std::size_t n : {48u, 255u, 256u, 260u, 300u, 1000u})
+    EXPECT_THROW(FieldName(std::string(n, 'x')), std::invalid_argument) << n;
   EXPECT_TRUE(FieldName("a") == FieldName("a"));
   EXPECT_FALSE(FieldName("a") == FieldName("ab"));
   Sample s;
@@ -202,7 +204,8 @@ TEST(Sample, AsksItsOutputPlaceForNewVoxels) {
   (void)s.scratch(DType::u8, {3});
   s.tensor("image").add_(1);
   s.tensor("image").add_(1);  // in place now
-  EXPECT_EQ(place.asked, (std::vector<std::string>{"output image f64 [2]", "scratch u8 [3]", "output image f32 [1, 2, 2]"}));
+  EXPECT_EQ(place.asked,
+            (std::vector<std::string>{"output image f64 [2]", "scratch u8 [3]", "output image f32 [1, 2, 2]"}));
   // The place belongs to the run: neither copies nor moves take it along, and assignment does not replace it.
   Sample copy = s, moved = std::move(copy);
   EXPECT_EQ(copy.output_place(), nullptr);
@@ -242,7 +245,8 @@ TEST(Sample, ReleasedValuesAreGoneButTheMapStays) {
 
 TEST(SampleSpec, DescribesASample) {
   const SampleSpec spec = full().spec();
-  EXPECT_EQ(spec.str(), "image f32 [1, 2, 2], weight (number), age (integer), name (text), fg (voxel set), label u8 [1, 2, 2]");
+  EXPECT_EQ(spec.str(),
+            "image f32 [1, 2, 2], weight (number), age (integer), name (text), fg (voxel set), label u8 [1, 2, 2]");
   EXPECT_TRUE(spec.known());
   EXPECT_EQ(spec.at("label").bytes(), 4u);
   EXPECT_EQ(spec, full().spec());
@@ -263,7 +267,8 @@ TEST(SampleSpec, SetFindErase) {
   EXPECT_EQ(spec.fields.size(), 2u);
   EXPECT_EQ(spec.fields[0].bytes(), 6u);
   EXPECT_TRUE(spec.known());
-  EXPECT_EQ(message<std::invalid_argument>([&] { (void)spec.at("imge"); }), "there is no field 'imge' among: image u8 [1, 2, 3], age (integer)");
+  EXPECT_EQ(message<std::invalid_argument>([&] { (void)spec.at("imge"); }),
+            "there is no field 'imge' among: image u8 [1, 2, 3], age (integer)");
   EXPECT_EQ(spec.find("imge"), nullptr);
   spec.erase("image");
   spec.erase("imge");

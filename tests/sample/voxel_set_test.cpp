@@ -1,8 +1,7 @@
 // Rank and select against counting.
-#include <headrace/sample/voxel_set.hpp>
-
 #include <gtest/gtest.h>
 
+#include <headrace/sample/voxel_set.hpp>
 #include <random>
 #include <vector>
 

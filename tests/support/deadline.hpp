@@ -15,13 +15,14 @@ namespace headrace::test {
 
 class Deadline {
  public:
-  explicit Deadline(std::chrono::seconds limit = std::chrono::seconds(60)) {
+  explicit Deadline(std::chrono::seconds limit = std::chrono::seconds(240)) {
     const auto* info = ::testing::UnitTest::GetInstance()->current_test_info();
     name_ = info ? std::string(info->test_suite_name()) + "." + info->name() : "test";
     watch_ = std::thread([this, limit] {
       std::unique_lock lock(mutex_);
       if (over_.wait_for(lock, limit, [this] { return done_; })) return;
-      std::fprintf(stderr, "%s: still running after %lld s: it hangs\n", name_.c_str(), static_cast<long long>(limit.count()));
+      std::fprintf(stderr, "%s: still running after %lld s: it hangs\n", name_.c_str(),
+                   static_cast<long long>(limit.count()));
       std::abort();
     });
   }

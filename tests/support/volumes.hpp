@@ -1,14 +1,13 @@
 // Small volumes whose voxels say where they came from, and datasets made of them.
 #pragma once
 
+#include <array>
+#include <cstdint>
 #include <headrace/dataset/dataset.hpp>
 #include <headrace/loader/digest.hpp>
 #include <headrace/loader/loader.hpp>
 #include <headrace/random/philox.hpp>
 #include <headrace/transform/pipeline.hpp>
-
-#include <array>
-#include <cstdint>
 #include <string>
 #include <vector>
 
@@ -19,7 +18,9 @@ constexpr std::int64_t code_of(std::uint64_t item, std::int64_t x, std::int64_t 
   return static_cast<std::int64_t>(item) << 18 | x << 12 | y << 6 | z;
 }
 // Is the voxel foreground: a function of its coordinates alone.
-constexpr bool is_foreground(std::int64_t x, std::int64_t y, std::int64_t z) { return (x / 3 + y / 3 + z / 3) % 3 == 1; }
+constexpr bool is_foreground(std::int64_t x, std::int64_t y, std::int64_t z) {
+  return (x / 3 + y / 3 + z / 3) % 3 == 1;
+}
 
 // image f32 [1, x, y, z] holds the codes; label i32 of the same shape holds them where it is foreground, 0 elsewhere.
 inline Sample coded_sample(std::uint64_t item, const std::array<std::int64_t, 3>& size) {
@@ -82,7 +83,8 @@ inline std::vector<std::string> digests(Loader& loader, std::uint32_t epochs) {
   }
   return all;
 }
-inline std::vector<std::string> digests(const Dataset& dataset, const Pipeline& pipeline, LoaderOptions options, std::uint32_t epochs) {
+inline std::vector<std::string> digests(const Dataset& dataset, const Pipeline& pipeline, LoaderOptions options,
+                                        std::uint32_t epochs) {
   options.epochs = epochs;
   Loader loader(dataset, pipeline, std::move(options));
   return digests(loader, epochs);

@@ -22,7 +22,8 @@ Tensor telling_values(Engine& e, DType dtype) {
     if constexpr (std::is_integral_v<T>) {
       std::int64_t k = 0;
       for (int bit = 0; bit < 8 * static_cast<int>(sizeof(T)); ++bit)
-        for (std::uint64_t off : {~std::uint64_t{0}, std::uint64_t{0}, std::uint64_t{1}}) p[k++] = static_cast<T>((std::uint64_t{1} << bit) + off);
+        for (std::uint64_t off : {~std::uint64_t{0}, std::uint64_t{0}, std::uint64_t{1}})
+          p[k++] = static_cast<T>((std::uint64_t{1} << bit) + off);
       p[k++] = std::numeric_limits<T>::min();
       p[k++] = std::numeric_limits<T>::max();
       for (; k < n; k += 2) p[k] = static_cast<T>(e() >> draw(e, 0, 63));
@@ -31,12 +32,16 @@ Tensor telling_values(Engine& e, DType dtype) {
       for (int bit : {0, 7, 8, 15, 16, 24, 31, 32, 53, 63, 64, 127})
         for (T sign : {T{1}, T{-1}}) {
           const T v = sign * std::ldexp(T{1}, bit);
-          for (T w : {v, std::nextafter(v, T{0}), std::nextafter(v, 2 * v), v + sign / 2, v - sign / 2, v - sign}) p[k++] = w;
+          for (T w : {v, std::nextafter(v, T{0}), std::nextafter(v, 2 * v), v + sign / 2, v - sign / 2, v - sign})
+            p[k++] = w;
         }
-      for (T v : {T{0}, -T{0}, T{0.5}, T{-0.5}, std::numeric_limits<T>::infinity(), -std::numeric_limits<T>::infinity(), std::numeric_limits<T>::quiet_NaN(),
-                  std::numeric_limits<T>::max(), std::numeric_limits<T>::lowest(), std::numeric_limits<T>::denorm_min()})
+      for (T v : {T{0}, -T{0}, T{0.5}, T{-0.5}, std::numeric_limits<T>::infinity(), -std::numeric_limits<T>::infinity(),
+                  std::numeric_limits<T>::quiet_NaN(), std::numeric_limits<T>::max(), std::numeric_limits<T>::lowest(),
+                  std::numeric_limits<T>::denorm_min()})
         p[k++] = v;
-      for (; k < n; k += 2) p[k] = static_cast<T>(std::ldexp(static_cast<double>(draw(e, -1000000, 1000000)), static_cast<int>(draw(e, -20, 45))));
+      for (; k < n; k += 2)
+        p[k] = static_cast<T>(
+            std::ldexp(static_cast<double>(draw(e, -1000000, 1000000)), static_cast<int>(draw(e, -20, 45))));
     }
     return t;
   });
@@ -58,7 +63,8 @@ long double converted(long double v, DType to) {
       if (!std::isfinite(v) || v == 0) return v;
       const int smallest = 2 - (1 << (exponent_bits - 1));
       const int exponent = std::max(std::ilogb(v), smallest);
-      const long double rounded = std::ldexp(std::nearbyint(std::ldexp(v, fraction_bits - exponent)), exponent - fraction_bits);
+      const long double rounded =
+          std::ldexp(std::nearbyint(std::ldexp(v, fraction_bits - exponent)), exponent - fraction_bits);
       const long double limit = std::ldexp(1.0L, 1 << (exponent_bits - 1));
       return std::fabs(rounded) >= limit ? std::copysign(HUGE_VALL, v) : rounded;
     }
@@ -73,7 +79,8 @@ TEST(TensorConversion, EveryPairOfTypesFollowsTheRules) {
       if (from == to) continue;
       const Tensor dst = src.to(to);
       for (std::int64_t i = 0; i < src.numel(); ++i) {
-        const long double v = decode(from, address(src, {i})), got = decode(to, address(dst, {i})), expected = converted(v, to);
+        const long double v = decode(from, address(src, {i})), got = decode(to, address(dst, {i})),
+                          expected = converted(v, to);
         if (std::isnan(expected)) {
           ASSERT_TRUE(std::isnan(got)) << name_of(from) << " -> " << name_of(to) << " at " << i;
         } else {
@@ -94,7 +101,8 @@ TEST(TensorConversion, SingleElementsFollowTheSameRules) {
   EXPECT_EQ(t.at<std::int32_t>({1}), std::numeric_limits<std::int32_t>::max());
   EXPECT_EQ(t.at<std::int64_t>({2}), 0);
   EXPECT_EQ(t.select(0, 0).item<float>(), -3.7f);
-  EXPECT_EQ(Tensor::from<std::uint64_t>({~std::uint64_t{0}}, {1}).item<std::int64_t>(), std::numeric_limits<std::int64_t>::max());
+  EXPECT_EQ(Tensor::from<std::uint64_t>({~std::uint64_t{0}}, {1}).item<std::int64_t>(),
+            std::numeric_limits<std::int64_t>::max());
 }
 
 // Same type: the very bits. Every combination of gaps, orders, flips and short or long rows.
@@ -109,8 +117,10 @@ TEST(TensorCopy, AnyLayoutToAnyLayout) {
     dst.copy_from(src);
     std::vector<bool> written(dst.storage().bytes(), false);
     for_each_index(shape, [&](const Index& i) {
-      ASSERT_EQ(std::memcmp(address(dst, i), address(src, i), size_of(dtype)), 0) << src.strides().str() << dst.strides().str();
-      for (std::size_t b = 0; b < size_of(dtype); ++b) written[static_cast<std::size_t>(address(dst, i) - dst.storage().data()) + b] = true;
+      ASSERT_EQ(std::memcmp(address(dst, i), address(src, i), size_of(dtype)), 0)
+          << src.strides().str() << dst.strides().str();
+      for (std::size_t b = 0; b < size_of(dtype); ++b)
+        written[static_cast<std::size_t>(address(dst, i) - dst.storage().data()) + b] = true;
     });
     for (std::size_t b = 0; b < written.size(); ++b) {
       ASSERT_TRUE(written[b] || dst.storage().data()[b] == before.raw()[b]) << "a byte outside the view changed";
@@ -123,7 +133,8 @@ TEST(TensorCopy, AnyLayoutToAnyLayout) {
     Tensor wide = random_layout(e, other, shape);
     wide.copy_from(src);
     const Tensor alone = src.clone().to(other);
-    for_each_index(shape, [&](const Index& i) { ASSERT_EQ(std::memcmp(address(wide, i), address(alone, i), size_of(other)), 0); });
+    for_each_index(
+        shape, [&](const Index& i) { ASSERT_EQ(std::memcmp(address(wide, i), address(alone, i), size_of(other)), 0); });
   }
 }
 
@@ -136,7 +147,8 @@ TEST(TensorCopy, ReversedRowsOfEveryLength) {
         const Tensor src = random_tensor(e, dtype, {2, n + start + 1}).narrow(1, start, n).flip({1});
         const Tensor dst = src.clone();
         for (std::int64_t r = 0; r < 2; ++r)
-          for (std::int64_t i = 0; i < n; ++i) ASSERT_EQ(std::memcmp(address(src, {r, i}), address(dst, {r, i}), size_of(dtype)), 0) << n << " " << i;
+          for (std::int64_t i = 0; i < n; ++i)
+            ASSERT_EQ(std::memcmp(address(src, {r, i}), address(dst, {r, i}), size_of(dtype)), 0) << n << " " << i;
       }
 }
 
@@ -221,8 +233,10 @@ TEST(CopyOnWrite, RepeatedElementsAreSpreadBeforeAWrite) {
 }
 
 TEST(TensorArithmetic, RoundsAndClampsAsDocumented) {
-  EXPECT_TRUE(Tensor::from<std::uint8_t>({0, 100, 250}, {3}).add_(10.9).equal(Tensor::from<std::uint8_t>({10, 110, 255}, {3})));
-  EXPECT_TRUE(Tensor::from<std::int8_t>({-100, 3, 100}, {3}).mul_(-1.5).equal(Tensor::from<std::int8_t>({127, -4, -128}, {3})));
+  EXPECT_TRUE(
+      Tensor::from<std::uint8_t>({0, 100, 250}, {3}).add_(10.9).equal(Tensor::from<std::uint8_t>({10, 110, 255}, {3})));
+  EXPECT_TRUE(
+      Tensor::from<std::int8_t>({-100, 3, 100}, {3}).mul_(-1.5).equal(Tensor::from<std::int8_t>({127, -4, -128}, {3})));
   EXPECT_TRUE(Tensor::from<float>({1, 2}, {2}).add_(0.1).equal(Tensor::from<float>({1 + 0.1f, 2 + 0.1f}, {2})));
   EXPECT_TRUE(Tensor::from<double>({1, 2}, {2, 1}).permute({1, 0}).mul_(3).equal(Tensor::from<double>({3, 6}, {1, 2})));
   EXPECT_EQ(Tensor::from<double>({5}, {}).add_(1).item(), 6);

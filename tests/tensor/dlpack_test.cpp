@@ -1,8 +1,7 @@
-#include <headrace/tensor/dlpack.hpp>
-
 #include <gtest/gtest.h>
 
 #include <cstring>
+#include <headrace/tensor/dlpack.hpp>
 #include <limits>
 #include <thread>
 #include <vector>
@@ -32,8 +31,15 @@ struct Producer {
   std::vector<std::int64_t> shape, strides;
   int deleted = 0;
 
-  Producer(void* data, dlpack::DataType dtype, std::vector<std::int64_t> s, std::vector<std::int64_t> t = {}) : shape(std::move(s)), strides(std::move(t)) {
-    abi.array = {data, {dlpack::device_cpu, 0}, static_cast<std::int32_t>(shape.size()), dtype, shape.data(), strides.empty() ? nullptr : strides.data(), 0};
+  Producer(void* data, dlpack::DataType dtype, std::vector<std::int64_t> s, std::vector<std::int64_t> t = {})
+      : shape(std::move(s)), strides(std::move(t)) {
+    abi.array = {data,
+                 {dlpack::device_cpu, 0},
+                 static_cast<std::int32_t>(shape.size()),
+                 dtype,
+                 shape.data(),
+                 strides.empty() ? nullptr : strides.data(),
+                 0};
     abi.context = this;
     abi.deleter = [](C* self) {
       Abi mine;
@@ -143,7 +149,8 @@ TEST(ToDLPack, ConsumersWithoutWideUnsignedGetSignedOnes) {
     EXPECT_EQ(seen(p).array.dtype.bits, 8 * size_of(expected));
     EXPECT_EQ(seen(p).array.dtype.code == dlpack::code_uint, expected == DType::u8);
   }
-  const auto p = to_dlpack(Tensor::from<std::uint64_t>({7, ~std::uint64_t{0}}, {2}).flip({0}), {.wide_unsigned = false});
+  const auto p =
+      to_dlpack(Tensor::from<std::uint64_t>({7, ~std::uint64_t{0}}, {2}).flip({0}), {.wide_unsigned = false});
   EXPECT_EQ(static_cast<std::int64_t*>(seen(p).array.data)[0], std::numeric_limits<std::int64_t>::max());
   EXPECT_EQ(static_cast<std::int64_t*>(seen(p).array.data)[1], 7);
 }
@@ -151,8 +158,10 @@ TEST(ToDLPack, ConsumersWithoutWideUnsignedGetSignedOnes) {
 TEST(FromDLPack, RoundTripsEveryTypeAndLayoutWithoutACopy) {
   Engine e(41);
   for (int round = 0; round < 600; ++round) {
-    const Tensor t = random_layout(e, all_dtypes[draw(e, 0, 11)], random_shape(e, static_cast<int>(draw(e, 0, 6)), 4, true));
-    const Tensor back = round % 2 ? from_dlpack(to_dlpack(t).release()) : from_dlpack(to_dlpack_unversioned(t).release());
+    const Tensor t =
+        random_layout(e, all_dtypes[draw(e, 0, 11)], random_shape(e, static_cast<int>(draw(e, 0, 6)), 4, true));
+    const Tensor back =
+        round % 2 ? from_dlpack(to_dlpack(t).release()) : from_dlpack(to_dlpack_unversioned(t).release());
     ASSERT_EQ(back.dtype(), t.dtype());
     ASSERT_TRUE(back.equal(t));
     if (t.numel() == 0) continue;
@@ -209,8 +218,9 @@ TEST(FromDLPack, WritesReachTheProducerOnlyWhereAgreed) {
     std::uint64_t flags;
     bool write_through, in_place;
   };
-  for (const Case& c : {Case{true, 0, false, false}, Case{true, 0, true, true}, Case{true, dlpack::flag_read_only, false, false},
-                        Case{true, dlpack::flag_copied, false, true}, Case{true, dlpack::flag_read_only | dlpack::flag_copied, false, false},
+  for (const Case& c : {Case{true, 0, false, false}, Case{true, 0, true, true},
+                        Case{true, dlpack::flag_read_only, false, false}, Case{true, dlpack::flag_copied, false, true},
+                        Case{true, dlpack::flag_read_only | dlpack::flag_copied, false, false},
                         Case{false, 0, false, false}, Case{false, 0, true, true}}) {
     float memory[2] = {1, 2};
     Versioned v(memory, f32, {2});
@@ -228,25 +238,56 @@ TEST(FromDLPack, RefusesTheRestAndStillCallsTheDeleter) {
   alignas(8) float memory[8] = {};
   using Change = void (*)(Versioned&);
   const std::pair<const char*, Change> cases[] = {
-      {"version 2.0", [](Versioned& v) { v.abi.version = {2, 0}; }},
-      {"version 0.8", [](Versioned& v) { v.abi.version = {0, 8}; }},
+      {"version 2.0",
+       [](Versioned& v) {
+         v.abi.version = {2, 0};
+       }},
+      {"version 0.8",
+       [](Versioned& v) {
+         v.abi.version = {0, 8};
+       }},
       {"device type 2", [](Versioned& v) { v.abi.array.device.type = 2; }},
       {"device type 3", [](Versioned& v) { v.abi.array.device.type = 3; }},
       {"4 lanes", [](Versioned& v) { v.abi.array.dtype.lanes = 4; }},
       {"0 lanes", [](Versioned& v) { v.abi.array.dtype.lanes = 0; }},
-      {"type code 5", [](Versioned& v) { v.abi.array.dtype = {5, 64, 1}; }},
-      {"8 bits", [](Versioned& v) { v.abi.array.dtype = {dlpack::code_float, 8, 1}; }},
-      {"128 bits", [](Versioned& v) { v.abi.array.dtype = {dlpack::code_int, 128, 1}; }},
-      {"4 bits", [](Versioned& v) { v.abi.array.dtype = {dlpack::code_uint, 4, 1}; }},
-      {"32 bits", [](Versioned& v) { v.abi.array.dtype = {dlpack::code_bool, 32, 1}; }},
+      {"type code 5",
+       [](Versioned& v) {
+         v.abi.array.dtype = {5, 64, 1};
+       }},
+      {"8 bits",
+       [](Versioned& v) {
+         v.abi.array.dtype = {dlpack::code_float, 8, 1};
+       }},
+      {"128 bits",
+       [](Versioned& v) {
+         v.abi.array.dtype = {dlpack::code_int, 128, 1};
+       }},
+      {"4 bits",
+       [](Versioned& v) {
+         v.abi.array.dtype = {dlpack::code_uint, 4, 1};
+       }},
+      {"32 bits",
+       [](Versioned& v) {
+         v.abi.array.dtype = {dlpack::code_bool, 32, 1};
+       }},
       {"7 axes", [](Versioned& v) { v.abi.array.rank = 7; }},
       {"-1 axes", [](Versioned& v) { v.abi.array.rank = -1; }},
       {"without a shape", [](Versioned& v) { v.abi.array.shape = nullptr; }},
       {"negative size", [](Versioned& v) { v.shape[0] = -2; }},
       {"address space", [](Versioned& v) { v.shape[0] = std::int64_t{1} << 48; }},
-      {"63 bits", [](Versioned& v) { v.shape = {std::int64_t{1} << 40, std::int64_t{1} << 40}, v.abi.array.shape = v.shape.data(), v.abi.array.rank = 2; }},
-      {"address space", [](Versioned& v) { v.strides = {std::numeric_limits<std::int64_t>::max()}, v.abi.array.strides = v.strides.data(); }},
-      {"address space", [](Versioned& v) { v.strides = {std::numeric_limits<std::int64_t>::min()}, v.abi.array.strides = v.strides.data(); }},
+      {"63 bits",
+       [](Versioned& v) {
+         v.shape = {std::int64_t{1} << 40, std::int64_t{1} << 40}, v.abi.array.shape = v.shape.data(),
+         v.abi.array.rank = 2;
+       }},
+      {"address space",
+       [](Versioned& v) {
+         v.strides = {std::numeric_limits<std::int64_t>::max()}, v.abi.array.strides = v.strides.data();
+       }},
+      {"address space",
+       [](Versioned& v) {
+         v.strides = {std::numeric_limits<std::int64_t>::min()}, v.abi.array.strides = v.strides.data();
+       }},
       {"null address", [](Versioned& v) { v.abi.array.data = nullptr; }},
       {"byte offset", [](Versioned& v) { v.abi.array.byte_offset = ~std::uint64_t{0}; }},
       {"not aligned to 4", [](Versioned& v) { v.abi.array.byte_offset = 2; }},

@@ -14,9 +14,10 @@ using namespace headrace_test;
 namespace {
 
 TEST(DType, NamesAndSizesGoBothWays) {
-  const std::pair<const char*, const char*> names[] = {{"u8", "uint8"},   {"i8", "int8"},   {"u16", "uint16"},  {"i16", "int16"},
-                                                       {"u32", "uint32"}, {"i32", "int32"}, {"u64", "uint64"},  {"i64", "int64"},
-                                                       {"f16", "float16"}, {"bf16", "bfloat16"}, {"f32", "float32"}, {"f64", "float64"}};
+  const std::pair<const char*, const char*> names[] = {{"u8", "uint8"},      {"i8", "int8"},     {"u16", "uint16"},
+                                                       {"i16", "int16"},     {"u32", "uint32"},  {"i32", "int32"},
+                                                       {"u64", "uint64"},    {"i64", "int64"},   {"f16", "float16"},
+                                                       {"bf16", "bfloat16"}, {"f32", "float32"}, {"f64", "float64"}};
   for (std::size_t i = 0; i < 12; ++i) {
     EXPECT_EQ(name_of(all_dtypes[i]), names[i].first);
     EXPECT_EQ(parse_dtype(names[i].first), all_dtypes[i]);
@@ -24,7 +25,8 @@ TEST(DType, NamesAndSizesGoBothWays) {
     visit_dtype(all_dtypes[i], [&](auto zero) {
       EXPECT_EQ(sizeof(zero), size_of(all_dtypes[i]));
       EXPECT_EQ(dtype_of<decltype(zero)>, all_dtypes[i]);
-      EXPECT_EQ(is_floating(all_dtypes[i]), std::is_floating_point_v<decltype(zero)> || std::is_class_v<decltype(zero)>);
+      EXPECT_EQ(is_floating(all_dtypes[i]),
+                std::is_floating_point_v<decltype(zero)> || std::is_class_v<decltype(zero)>);
     });
   }
 }
@@ -36,7 +38,9 @@ TEST(DType, UnknownNamesAreRefusedWithTheList) {
       FAIL() << bad;
     } catch (const std::invalid_argument& e) {
       EXPECT_NE(std::string(e.what()).find("'" + std::string(bad) + "'"), std::string::npos) << e.what();
-      EXPECT_NE(std::string(e.what()).find("u8, i8, u16, i16, u32, i32, u64, i64, f16, bf16, f32, f64"), std::string::npos) << e.what();
+      EXPECT_NE(std::string(e.what()).find("u8, i8, u16, i16, u32, i32, u64, i64, f16, bf16, f32, f64"),
+                std::string::npos)
+          << e.what();
     }
   }
 }
@@ -77,7 +81,8 @@ std::vector<std::uint16_t> narrowed(const std::vector<T>& values, DType to) {
 std::uint16_t nearest(const Format& f, long double v) {
   const auto value = [&](int p) {
     // The first number that does not exist any more stands for infinity: half a step below it is where overflow begins.
-    return p == f.infinity() ? std::ldexp(1.0L, 1 << (f.exponent_bits - 1)) : decode16(static_cast<std::uint16_t>(p), f.exponent_bits, f.fraction_bits);
+    return p == f.infinity() ? std::ldexp(1.0L, 1 << (f.exponent_bits - 1))
+                             : decode16(static_cast<std::uint16_t>(p), f.exponent_bits, f.fraction_bits);
   };
   if (v >= value(f.infinity())) return f.infinity();
   int low = 0, high = f.infinity();
@@ -117,18 +122,24 @@ TEST(HalfFormats, DoublesAroundEveryTieRoundOnceToNearestEven) {
     std::vector<double> values;
     for (int p = 0; p < f.infinity(); ++p) {
       const auto low = static_cast<double>(decode16(static_cast<std::uint16_t>(p), f.exponent_bits, f.fraction_bits));
-      const double high = p + 1 == f.infinity() ? std::ldexp(1.0, 1 << (f.exponent_bits - 1))
-                                                : static_cast<double>(decode16(static_cast<std::uint16_t>(p + 1), f.exponent_bits, f.fraction_bits));
+      const double high =
+          p + 1 == f.infinity()
+              ? std::ldexp(1.0, 1 << (f.exponent_bits - 1))
+              : static_cast<double>(decode16(static_cast<std::uint16_t>(p + 1), f.exponent_bits, f.fraction_bits));
       const double tie = low + (high - low) / 2;
-      for (double v : {low, tie, std::nextafter(tie, 0), std::nextafter(tie, HUGE_VAL), std::nextafter(low, HUGE_VAL)}) {
+      for (double v :
+           {low, tie, std::nextafter(tie, 0), std::nextafter(tie, HUGE_VAL), std::nextafter(low, HUGE_VAL)}) {
         values.push_back(v);
         values.push_back(-v);
       }
     }
-    for (double v : {0.0, -0.0, 5e-324, 1e-310, 2.2e-308, 1e300, 1.7e308, 65519.999, 65520.0, 3.39e38, 3.4e38, 3.3961775292304957e38}) values.push_back(v);
+    for (double v : {0.0, -0.0, 5e-324, 1e-310, 2.2e-308, 1e300, 1.7e308, 65519.999, 65520.0, 3.39e38, 3.4e38,
+                     3.3961775292304957e38})
+      values.push_back(v);
     const auto bits = narrowed(values, f.dtype);
     for (std::size_t i = 0; i < values.size(); ++i) {
-      const auto expected = static_cast<std::uint16_t>((std::signbit(values[i]) ? 0x8000 : 0) | nearest(f, std::fabs(values[i])));
+      const auto expected =
+          static_cast<std::uint16_t>((std::signbit(values[i]) ? 0x8000 : 0) | nearest(f, std::fabs(values[i])));
       ASSERT_EQ(bits[i], expected) << name_of(f.dtype) << " " << std::hexfloat << values[i];
     }
     const auto special = narrowed<double>({HUGE_VAL, -HUGE_VAL, std::nan(""), -std::nan("")}, f.dtype);
@@ -156,7 +167,9 @@ TEST(HalfFormats, WideIntegersRoundOnce) {
     const std::uint64_t tie = (std::uint64_t{1} << k) + (std::uint64_t{1} << (k - 8));  // of bf16
     for (std::uint64_t v : {tie - 1, tie, tie + 1, tie + (tie >> 7), std::uint64_t{e() >> (63 - k)}}) u.push_back(v);
   }
-  for (std::uint64_t v : {std::numeric_limits<std::uint64_t>::max(), (std::uint64_t{1} << 63) + (std::uint64_t{1} << 55) + 1}) u.push_back(v);
+  for (std::uint64_t v :
+       {std::numeric_limits<std::uint64_t>::max(), (std::uint64_t{1} << 63) + (std::uint64_t{1} << 55) + 1})
+    u.push_back(v);
   for (std::uint64_t v : u) {
     s.push_back(static_cast<std::int64_t>(v >> 1));
     s.push_back(-static_cast<std::int64_t>(v >> 1));
@@ -174,7 +187,8 @@ TEST(HalfFormats, WideIntegersRoundOnce) {
 TEST(HalfFormats, TheHostsRoundingModeHasNoSay) {
   Engine e(2);
   std::vector<double> values(2000);
-  for (double& v : values) v = std::ldexp(std::uniform_real_distribution<double>(-1, 1)(e), static_cast<int>(draw(e, -30, 18)));
+  for (double& v : values)
+    v = std::ldexp(std::uniform_real_distribution<double>(-1, 1)(e), static_cast<int>(draw(e, -30, 18)));
   const int before = std::fegetround();
   for (const Format& f : formats) {
     const auto expected = narrowed(values, f.dtype);

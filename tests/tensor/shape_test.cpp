@@ -1,7 +1,6 @@
-#include <headrace/tensor/tensor.hpp>
-
 #include <gtest/gtest.h>
 
+#include <headrace/tensor/tensor.hpp>
 #include <limits>
 #include <vector>
 
@@ -37,7 +36,8 @@ TEST(Shape, CountsOnlyWhatFits63Bits) {
   EXPECT_EQ((Shape{big}).numel(), big);
   EXPECT_THROW((Shape{big, 2}).numel(), std::length_error);
   EXPECT_THROW((Shape{std::int64_t{1} << 32, std::int64_t{1} << 31}).numel(), std::length_error);
-  EXPECT_EQ((Shape{std::int64_t{1} << 32, (std::int64_t{1} << 31) - 1}).numel(), std::numeric_limits<std::int64_t>::max() - 0xffffffff);
+  EXPECT_EQ((Shape{std::int64_t{1} << 32, (std::int64_t{1} << 31) - 1}).numel(),
+            std::numeric_limits<std::int64_t>::max() - 0xffffffff);
   EXPECT_THROW((Shape{-1}).numel(), std::length_error);
   EXPECT_THROW((Shape{0, -1}).numel(), std::length_error);
   EXPECT_EQ((Shape{7, 0, 3}).numel(), 0);
@@ -49,7 +49,8 @@ TEST(Shape, CountsOnlyWhatFits63Bits) {
 TEST(TensorSizes, AbsurdOnesAreRefusedBeforeMemoryIsAsked) {
   for (DType t : {DType::u8, DType::f32, DType::f64}) {
     const auto limit = (std::int64_t{1} << 47) / static_cast<std::int64_t>(size_of(t));
-    for (const Shape& s : {Shape{limit + 1}, Shape{limit, 2}, Shape{big}, Shape{big, big}, Shape{-1}, Shape{2, -3}, Shape{std::numeric_limits<std::int64_t>::min()}}) {
+    for (const Shape& s : {Shape{limit + 1}, Shape{limit, 2}, Shape{big}, Shape{big, big}, Shape{-1}, Shape{2, -3},
+                           Shape{std::numeric_limits<std::int64_t>::min()}}) {
       EXPECT_THROW(Tensor::empty(t, s), std::length_error) << s.str();
       EXPECT_THROW(Tensor::zeros(t, s), std::length_error) << s.str();
       EXPECT_THROW(Tensor(Storage::allocate(8), t, s), std::length_error) << s.str();
@@ -69,7 +70,9 @@ TEST(TensorSizes, AsManyValuesAsElements) {
 // A view's numbers are checked in 128 bits before they are trusted.
 TEST(TensorBounds, ViewsLieInsideTheirStorage) {
   const Storage s = Storage::allocate(40);
-  const auto view = [&](const Shape& shape, const Shape& strides, std::int64_t offset) { return Tensor(s, DType::f32, shape, strides, offset); };
+  const auto view = [&](const Shape& shape, const Shape& strides, std::int64_t offset) {
+    return Tensor(s, DType::f32, shape, strides, offset);
+  };
   EXPECT_EQ(view({10}, {1}, 0).numel(), 10);
   EXPECT_EQ(view({10}, {-1}, 9).numel(), 10);
   EXPECT_EQ(view({2, 5}, {-5, 1}, 5).numel(), 10);
@@ -93,6 +96,10 @@ TEST(TensorBounds, ViewsLieInsideTheirStorage) {
   EXPECT_THROW(Tensor(s, DType::u8, {(1 << 20) + 1}, {std::int64_t{1} << 44}), std::out_of_range);
   EXPECT_THROW(view({1}, {std::numeric_limits<std::int64_t>::min()}, 0), std::out_of_range);  // a flip would negate it
   EXPECT_THROW(view({2, 2}, {1}, 0), std::invalid_argument);
+  // One number in braces is a stride, without braces an offset.
+  EXPECT_EQ(Tensor(s, DType::u8, {3}, {2}).strides(), (Shape{2}));
+  EXPECT_EQ(Tensor(s, DType::u8, {3}, 2).raw(), s.data() + 2);
+  EXPECT_THROW(Tensor(s, DType::u8, {3}, 38), std::out_of_range);
   // Without elements nothing is touched.
   EXPECT_EQ(view({0}, {1}, 1000).numel(), 0);
   EXPECT_EQ(view({3, 0}, {1000, 1000}, -5).raw(), s.data());
@@ -101,7 +108,9 @@ TEST(TensorBounds, ViewsLieInsideTheirStorage) {
 
 TEST(TensorBounds, ElementsAreAligned) {
   alignas(8) std::byte memory[64]{};
-  const auto at = [&](std::size_t offset, DType t) { return Tensor(Storage::wrap(memory + offset, 16, false, {}), t, {1}); };
+  const auto at = [&](std::size_t offset, DType t) {
+    return Tensor(Storage::wrap(memory + offset, 16, false, {}), t, {1});
+  };
   for (std::size_t offset = 0; offset < 8; ++offset)
     for (DType t : {DType::u8, DType::i16, DType::bf16, DType::f32, DType::f64})
       if (offset % size_of(t) == 0)

@@ -1,9 +1,8 @@
-#include <headrace/tensor/tensor.hpp>
-
 #include <gtest/gtest.h>
 
 #include <array>
 #include <atomic>
+#include <headrace/tensor/tensor.hpp>
 #include <memory>
 #include <thread>
 #include <vector>
@@ -13,7 +12,8 @@ using namespace headrace;
 namespace {
 
 TEST(Storage, IsAlignedForEverySize) {
-  for (std::size_t bytes : {std::size_t{0}, std::size_t{1}, std::size_t{63}, std::size_t{64}, std::size_t{65}, std::size_t{4097}, (std::size_t{2} << 20) - 1}) {
+  for (std::size_t bytes : {std::size_t{0}, std::size_t{1}, std::size_t{63}, std::size_t{64}, std::size_t{65},
+                            std::size_t{4097}, (std::size_t{2} << 20) - 1}) {
     const Storage s = Storage::allocate(bytes);
     EXPECT_EQ(reinterpret_cast<std::uintptr_t>(s.data()) % 64, 0u) << bytes;
     EXPECT_NE(s.data(), nullptr);
@@ -114,11 +114,12 @@ TEST(StorageStress, HandlesOnManyThreads) {
     std::atomic<int> released{0};
     auto memory = std::make_unique<std::array<int, threads>>();
     auto* cells = memory.get();
-    Storage s = Storage::wrap(cells, sizeof *cells, false, [&released, m = std::shared_ptr<std::array<int, threads>>(std::move(memory))]() mutable {
-      for (int& x : *m) x = -1;  // a data race with any access that was not finished
-      m.reset();
-      released.fetch_add(1);
-    });
+    Storage s = Storage::wrap(cells, sizeof *cells, false,
+                              [&released, m = std::shared_ptr<std::array<int, threads>>(std::move(memory))]() mutable {
+                                for (int& x : *m) x = -1;  // a data race with any access that was not finished
+                                m.reset();
+                                released.fetch_add(1);
+                              });
     std::vector<std::thread> team;
     for (int k = 0; k < threads; ++k)
       team.emplace_back([k, mine = s]() mutable {

@@ -1,11 +1,10 @@
 // What the tensor tests compare with: elements as long doubles, and a view as a plain list of storage positions.
 #pragma once
 
-#include <headrace/tensor/tensor.hpp>
-
 #include <cmath>
 #include <cstring>
 #include <functional>
+#include <headrace/tensor/tensor.hpp>
 #include <random>
 #include <vector>
 
@@ -88,7 +87,8 @@ inline bool matches(const Tensor& t, const Model& m) {
   if (!(t.shape() == m.shape) || t.numel() != static_cast<std::int64_t>(m.cells.size())) return false;
   bool same = true;
   for_each_index(m.shape, [&](const Index& i) {
-    same = same && address(t, i) == t.storage().data() + m.cells[linear(m.shape, i)] * static_cast<std::int64_t>(headrace::size_of(t.dtype()));
+    same = same && address(t, i) == t.storage().data() + m.cells[linear(m.shape, i)] *
+                                                             static_cast<std::int64_t>(headrace::size_of(t.dtype()));
   });
   return same;
 }

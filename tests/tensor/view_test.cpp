@@ -57,7 +57,8 @@ bool step(Engine& e, Tensor& t, Model& m) {
   Shape out = m.shape;
   switch (kind) {
     case 0: {
-      const std::int64_t start = draw(e, 0, n), length = draw(e, draw(e, 0, 5) ? std::min<std::int64_t>(1, n - start) : 0, n - start);
+      const std::int64_t start = draw(e, 0, n),
+                         length = draw(e, draw(e, 0, 5) ? std::min<std::int64_t>(1, n - start) : 0, n - start);
       out[axis] = length;
       t = t.narrow(maybe_negative(e, axis, rank), start, length);
       m = m.view(out, [&](Index i) { return i[u(axis)] += start, i; });
@@ -86,7 +87,8 @@ bool step(Engine& e, Tensor& t, Model& m) {
       std::vector<int> order(u(rank)), asked;
       for (int d = 0; d < rank; ++d) order[u(d)] = d;
       std::shuffle(order.begin(), order.end(), e);
-      for (int d = 0; d < rank; ++d) out[d] = m.shape[order[u(d)]], asked.push_back(maybe_negative(e, order[u(d)], rank));
+      for (int d = 0; d < rank; ++d)
+        out[d] = m.shape[order[u(d)]], asked.push_back(maybe_negative(e, order[u(d)], rank));
       t = t.permute(std::span<const int>(asked));
       m = m.view(out, [&](const Index& i) {
         Index source(i.size());
@@ -133,7 +135,8 @@ TEST(TensorViews, MatchTheReferenceIndexByIndex) {
       const Tensor before = t;
       if (!step(e, t, m)) continue;
       ++steps;
-      ASSERT_TRUE(matches(t, m)) << round << ": " << before.shape().str() << " " << before.strides().str() << " -> " << t.shape().str();
+      ASSERT_TRUE(matches(t, m)) << round << ": " << before.shape().str() << " " << before.strides().str() << " -> "
+                                 << t.shape().str();
       ASSERT_TRUE(t.storage().same_block(before.storage()));
       ASSERT_EQ(t.bytes(), static_cast<std::size_t>(t.numel()) * size_of(t.dtype()));
     }
@@ -148,7 +151,8 @@ TEST(TensorViews, ContiguousMeansCOrderWithoutGaps) {
     if (draw(e, 0, 1)) t = t.clone(), m.cells = {};
     bool dense = true;
     if (!m.cells.empty())
-      for (std::size_t k = 0; k < m.cells.size(); ++k) dense = dense && m.cells[k] == m.cells[0] + static_cast<std::int64_t>(k);
+      for (std::size_t k = 0; k < m.cells.size(); ++k)
+        dense = dense && m.cells[k] == m.cells[0] + static_cast<std::int64_t>(k);
     ASSERT_EQ(t.is_contiguous(), dense) << t.shape().str() << t.strides().str();
     if (t.is_contiguous()) {
       EXPECT_EQ(t.contiguous().raw(), t.raw());

@@ -1,14 +1,13 @@
 // Runs the command as a user does: a shell line, its exit status and what it printed.
 #pragma once
 
-#include "io/nifti_file.hpp"
-
-#include <nlohmann/json.hpp>
-
 #include <sys/wait.h>
 
 #include <cstdlib>
+#include <nlohmann/json.hpp>
 #include <string>
+
+#include "io/nifti_file.hpp"
 
 namespace headrace_test {
 
@@ -26,7 +25,8 @@ class CommandTest : public testing::Test {
     const std::string line = environment + " '" HEADRACE_COMMAND "' " + arguments + " >'" + out + "' 2>'" + err + "'";
     const int status = std::system(line.c_str());
     const Bytes o = read_bytes(out), e = read_bytes(err);
-    return {WIFEXITED(status) ? WEXITSTATUS(status) : -1, std::string(o.begin(), o.end()), std::string(e.begin(), e.end())};
+    return {WIFEXITED(status) ? WEXITSTATUS(status) : -1, std::string(o.begin(), o.end()),
+            std::string(e.begin(), e.end())};
   }
   // A run that fails: in words on standard error, or as JSON on standard output and nothing else.
   void expect_failure(const std::string& arguments, int status, const std::string& part) const {

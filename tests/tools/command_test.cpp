@@ -96,7 +96,8 @@ TEST_F(Command, Synth) {
   EXPECT_EQ(label["max"], 1);
 
   // Its own output may be replaced, also by fewer volumes; a decimal-comma locale changes nothing.
-  EXPECT_EQ(run("synth --out " + out + " --count 1 --shape 20,16,12 --seed 4 --vary 0.0", "LC_ALL=de_DE.UTF-8").status, 0);
+  EXPECT_EQ(run("synth --out " + out + " --count 1 --shape 20,16,12 --seed 4 --vary 0.0", "LC_ALL=de_DE.UTF-8").status,
+            0);
   EXPECT_EQ(json::parse(read_bytes(out + "/dataset.json"))["training"].size(), 1u);
   EXPECT_FALSE(std::filesystem::exists(out + "/imagesTr/synth_0002.nii.gz"));
   EXPECT_EQ(run(arguments).status, 0);

@@ -1,8 +1,7 @@
-#include "io/nifti_file.hpp"
-
 #include <decathlon.hpp>
-
 #include <headrace/io/error.hpp>
+
+#include "io/nifti_file.hpp"
 
 namespace {
 
@@ -14,7 +13,8 @@ class DecathlonTest : public testing::Test {
  protected:
   DecathlonTest() {
     for (const char* sub : {"imagesTr", "labelsTr"}) std::filesystem::create_directory(folder / sub);
-    for (const char* name : {"imagesTr/a.nii.gz", "labelsTr/a.nii.gz", "imagesTr/b.nii.gz", "labelsTr/b.nii.gz", "imagesTr/._a.nii.gz", "labelsTr/._a.nii.gz"})
+    for (const char* name : {"imagesTr/a.nii.gz", "labelsTr/a.nii.gz", "imagesTr/b.nii.gz", "labelsTr/b.nii.gz",
+                             "imagesTr/._a.nii.gz", "labelsTr/._a.nii.gz"})
       folder.write(name, {1});
   }
   void list(const std::string& json) const { folder.write("dataset.json", Bytes(json.begin(), json.end())); }
@@ -54,7 +54,8 @@ TEST_F(DecathlonTest, LeavesLitterOut) {
   EXPECT_EQ(d.training.size(), 1u);
   ASSERT_EQ(d.notes.size(), 1u);
   EXPECT_CONTAINS(d.notes[0], "training[1] (imagesTr/._a.nii.gz) is left out");
-  EXPECT_CONTAINS(failure(R"({"training": [{"image": "imagesTr/._a.nii.gz", "label": "labelsTr/a.nii.gz"}]})"), "nothing but");
+  EXPECT_CONTAINS(failure(R"({"training": [{"image": "imagesTr/._a.nii.gz", "label": "labelsTr/a.nii.gz"}]})"),
+                  "nothing but");
 }
 
 TEST_F(DecathlonTest, RefusesBadLists) {
@@ -71,7 +72,8 @@ TEST_F(DecathlonTest, RefusesBadLists) {
 TEST_F(DecathlonTest, RefusesBadEntries) {
   EXPECT_CONTAINS(with("\"imagesTr/b.nii.gz\""), "training[1] is a JSON string");
   EXPECT_CONTAINS(with("{\"image\": \"imagesTr/b.nii.gz\"}"), "training[1] has no \"label\"");
-  EXPECT_CONTAINS(with("{\"image\": [\"imagesTr/b.nii.gz\"], \"label\": \"labelsTr/b.nii.gz\"}"), "training[1].image is a JSON array");
+  EXPECT_CONTAINS(with("{\"image\": [\"imagesTr/b.nii.gz\"], \"label\": \"labelsTr/b.nii.gz\"}"),
+                  "training[1].image is a JSON array");
   EXPECT_CONTAINS(pair("", "labelsTr/b.nii.gz"), "training[1].image is empty");
   EXPECT_CONTAINS(pair("/etc/passwd", "labelsTr/b.nii.gz"), "absolute path");
   EXPECT_CONTAINS(pair("../b.nii.gz", "labelsTr/b.nii.gz"), "\"..\"");

@@ -1,11 +1,12 @@
 // Contact sheets and made-up volumes.
-#include "io/nifti_file.hpp"
+#include <sys/stat.h>
 
 #include <canvas.hpp>
 #include <contact_sheet.hpp>
+#include <headrace/io/error.hpp>
 #include <phantom.hpp>
 
-#include <headrace/io/error.hpp>
+#include "io/nifti_file.hpp"
 
 namespace {
 
@@ -27,7 +28,8 @@ TEST(Canvas, DrawsInside) {
 
 // Big-endian word of a PNG's header: width at 16, height at 20.
 std::uint32_t word(const Bytes& png, std::size_t at) {
-  return std::uint32_t{png.at(at)} << 24 | std::uint32_t{png.at(at + 1)} << 16 | std::uint32_t{png.at(at + 2)} << 8 | png.at(at + 3);
+  return std::uint32_t{png.at(at)} << 24 | std::uint32_t{png.at(at + 1)} << 16 | std::uint32_t{png.at(at + 2)} << 8 |
+         png.at(at + 3);
 }
 
 TEST(ContactSheet, WritesAPicture) {
@@ -35,16 +37,22 @@ TEST(ContactSheet, WritesAPicture) {
   const Phantom p = make_phantom({.shape = {40, 30, 20}}, 1, 0);
   const Tensor none;
   const SheetOptions options{.columns = 2, .slice_size = 40};
-  write_contact_sheet(folder / "a.png", {{p.image, p.label, "one"}, {p.image, none, "two"}, {p.image, p.label.to(DType::f32), ""}}, options);
+  write_contact_sheet(folder / "a.png",
+                      {{p.image, p.label, "one"}, {p.image, none, "two"}, {p.image, p.label.to(DType::f32), ""}},
+                      options);
   const Bytes png = read_bytes(folder / "a.png");
   ASSERT_GT(png.size(), 1000u);
   EXPECT_EQ(png[1], 'P');
   EXPECT_GE(word(png, 16), 2u * (40 + 40 + 30));
   EXPECT_GE(word(png, 20), 2u * 30);
   // Any change of a patch changes the picture; the same patches give the same.
-  write_contact_sheet(folder / "b.png", {{p.image, p.label, "one"}, {p.image, none, "two"}, {p.image, p.label.to(DType::f32), ""}}, options);
+  write_contact_sheet(folder / "b.png",
+                      {{p.image, p.label, "one"}, {p.image, none, "two"}, {p.image, p.label.to(DType::f32), ""}},
+                      options);
   EXPECT_EQ(read_bytes(folder / "b.png"), png);
-  write_contact_sheet(folder / "b.png", {{p.image, p.label.flip({1}), "one"}, {p.image, none, "two"}, {p.image, p.label.to(DType::f32), ""}}, options);
+  write_contact_sheet(
+      folder / "b.png",
+      {{p.image, p.label.flip({1}), "one"}, {p.image, none, "two"}, {p.image, p.label.to(DType::f32), ""}}, options);
   EXPECT_NE(read_bytes(folder / "b.png"), png);
   EXPECT_EQ(folder.files(), 2u);
 }
@@ -55,12 +63,34 @@ TEST(ContactSheet, UnusualPatches) {
   nan.fill_(std::numeric_limits<double>::quiet_NaN());
   Tensor labels = Tensor::zeros(DType::i64, Shape{2, 3, 4, 5});
   labels.fill_(-7);
-  EXPECT_NO_THROW(write_contact_sheet(folder / "a.png", {{nan, labels, ""}, {Tensor::zeros(DType::u8, Shape{1, 1, 1, 1}), {}, ""}}));
+  EXPECT_NO_THROW(write_contact_sheet(folder / "a.png",
+                                      {{nan, labels, ""}, {Tensor::zeros(DType::u8, Shape{1, 1, 1, 1}), {}, ""}}));
   EXPECT_CONTAINS(message_of<std::invalid_argument>([&] { write_contact_sheet(folder / "a.png", {}); }), "no patches");
-  EXPECT_CONTAINS(message_of<std::invalid_argument>([&] { write_contact_sheet(folder / "a.png", {{nan, Tensor::zeros(DType::u8, Shape{1, 3, 4, 6}), ""}}); }),
+  EXPECT_CONTAINS(message_of<std::invalid_argument>([&] {
+                    write_contact_sheet(folder / "a.png", {{nan, Tensor::zeros(DType::u8, Shape{1, 3, 4, 6}), ""}});
+                  }),
                   "label has shape [1, 3, 4, 6]");
-  EXPECT_CONTAINS(message_of<std::invalid_argument>([&] { write_contact_sheet(folder / "a.png", {{Tensor(), {}, ""}}); }), "entry 0");
-  EXPECT_CONTAINS(message_of<IoError>([&] { write_contact_sheet(folder / "no/a.png", {{nan, {}, ""}}); }), "cannot be created");
+  EXPECT_CONTAINS(message_of<std::invalid_argument>([&] {
+                    write_contact_sheet(folder / "a.png", {{Tensor(), {}, ""}});
+                  }),
+                  "entry 0");
+  EXPECT_CONTAINS(message_of<IoError>([&] {
+                    write_contact_sheet(folder / "no/a.png", {{nan, {}, ""}});
+                  }),
+                  "cannot be created");
+}
+
+// A pipe stands for every device: were it replaced by a file, the real ones would be too.
+TEST(ContactSheet, ReplacesNoDevice) {
+  const Folder folder;
+  ASSERT_EQ(::mkfifo((folder / "pipe").c_str(), 0600), 0);
+  const Tensor image = Tensor::zeros(DType::f32, Shape{1, 3, 4, 5});
+  EXPECT_CONTAINS(message_of<IoError>([&] {
+                    write_contact_sheet(folder / "pipe", {{image, {}, ""}});
+                  }),
+                  "not a regular file");
+  EXPECT_TRUE(std::filesystem::is_fifo(folder / "pipe"));
+  EXPECT_EQ(folder.files(), 1u);
 }
 
 TEST(Phantom, IsAFunctionOfSeedAndItem) {

@@ -1,10 +1,9 @@
 // The sampler gives the same bits with every instruction set and compiler.
-#include <headrace/transform/rand_affine.hpp>
-#include <headrace/transform/resample.hpp>
-
 #include <gtest/gtest.h>
 #include <hwy/targets.h>
 
+#include <headrace/transform/rand_affine.hpp>
+#include <headrace/transform/resample.hpp>
 #include <string>
 #include <vector>
 
@@ -72,9 +71,31 @@ Tensor sampled(const Tensor& in, const Shape& shape, const Affine& map, const Re
 TEST_P(ResampleTargets, LinearOnFloatsEqualsTheScalarPath) {
   for_cases([](const Tensor& image, const Shape& out, const Affine& map, Padding padding) {
     const ResampleOptions options{.mode = Interpolation::linear, .padding_mode = padding};
-    EXPECT_TRUE(sampled(image, out, map, options).equal(sampled(image.to(DType::f64), out, map, options).to(DType::f32)))
+    EXPECT_TRUE(
+        sampled(image, out, map, options).equal(sampled(image.to(DType::f64), out, map, options).to(DType::f32)))
         << image.shape().str() << " -> " << out.str() << " " << map.str();
   });
+}
+
+// Where the two neighbours cancel, what is left is rounding: one step done otherwise (a fused multiply-add) shows in
+// every bit.
+TEST_P(ResampleTargets, EveryRoundingStepIsTheScalarOne) {
+  test::Dice dice(52);
+  int left = 0;
+  for (int n = 0; n < 600; ++n) {
+    const int axis = n % 3;
+    const auto a = static_cast<double>(dice.between(1, 2000)), b = -static_cast<double>(dice.between(1, 2000));
+    std::vector<double> values;
+    for (int i = 0; i < 27; ++i) values.push_back((axis == 0 ? i / 9 : axis == 1 ? i / 3 % 3 : i % 3) == 0 ? a : b);
+    const Tensor image = Tensor::from(std::span<const double>(values), {1, 3, 3, 3});
+    Affine map = Affine::translation({0.3, 0.6, 0.1});
+    map(axis, 3) = a / (a - b);
+    for (int r = 0; r < 3; ++r) map(r, 2) = 0;
+    const Tensor scalar = sampled(image, {1, 1, 1, 9}, map, {}).to(DType::f32);
+    EXPECT_TRUE(sampled(image.to(DType::f32), {1, 1, 1, 9}, map, {}).equal(scalar)) << axis << " " << a << " " << b;
+    left += scalar.at({0, 0, 0, 0}) != 0 ? 1 : 0;
+  }
+  EXPECT_GT(left, 100);
 }
 
 // The bits themselves, so that compilers and machines are compared with each other too.

@@ -1,21 +1,29 @@
 #include "contact_sheet.hpp"
 
-#include "canvas.hpp"
-
 #include <algorithm>
 #include <array>
 #include <cmath>
 #include <cstdint>
 #include <stdexcept>
 
+#include "canvas.hpp"
+
 namespace headrace::tool {
 namespace {
 
-constexpr int gap = 6;        // between slices, and around a tile
+constexpr int gap = 6;  // between slices, and around a tile
 constexpr int text_height = 14;
 
-constexpr std::array<Colour, 10> palette{{{230, 60, 60}, {60, 180, 75}, {255, 200, 30}, {65, 130, 255}, {245, 130, 48},
-                                          {170, 70, 210}, {70, 220, 220}, {240, 60, 220}, {190, 240, 70}, {250, 170, 190}}};
+constexpr std::array<Colour, 10> palette{{{230, 60, 60},
+                                          {60, 180, 75},
+                                          {255, 200, 30},
+                                          {65, 130, 255},
+                                          {245, 130, 48},
+                                          {170, 70, 210},
+                                          {70, 220, 220},
+                                          {240, 60, 220},
+                                          {190, 240, 70},
+                                          {250, 170, 190}}};
 
 // One patch, as float grey values and labels in [x, y, z] order.
 struct Patch {
@@ -54,7 +62,8 @@ Patch read_patch(const SheetEntry& e, std::size_t index) {
   p.grey = window(std::vector<float>(image.data<float>(), image.data<float>() + image.numel()));
   if (!e.label.defined()) return p;
   if (e.label.rank() != 4 || e.label.numel() == 0 || e.label.narrow(0, 0, 1).shape() != image.shape())
-    throw std::invalid_argument(at + "the label has shape " + e.label.shape().str() + ", the image " + e.image.shape().str());
+    throw std::invalid_argument(at + "the label has shape " + e.label.shape().str() + ", the image " +
+                                e.image.shape().str());
   const Tensor label = e.label.narrow(0, 0, 1).to(DType::i64).contiguous();
   p.label.assign(label.data<std::int64_t>(), label.data<std::int64_t>() + label.numel());
   return p;
@@ -116,7 +125,8 @@ void draw_slice(Canvas& canvas, int left, int top, const Patch& p, const Plane& 
         };
         const bool inside = same(u - 1, v) && same(u + 1, v) && same(u, v - 1) && same(u, v + 1);
         // Spread over the palette: neighbouring label values get unlike colours.
-        const auto colour = palette[static_cast<std::size_t>(static_cast<std::uint64_t>(value - 1) * 7 % palette.size())];
+        const auto colour =
+            palette[static_cast<std::size_t>(static_cast<std::uint64_t>(value - 1) * 7 % palette.size())];
         c = blend(c, colour, inside ? 0.35f : 0.85f);
       }
       canvas.rectangle(left + static_cast<int>(u) * scale, top + static_cast<int>(nv - 1 - v) * scale, scale, scale, c);

@@ -1,11 +1,9 @@
 #include "decathlon.hpp"
 
-#include <headrace/io/file.hpp>
-
-#include <nlohmann/json.hpp>
-
 #include <filesystem>
+#include <headrace/io/file.hpp>
 #include <map>
+#include <nlohmann/json.hpp>
 
 namespace headrace::tool {
 namespace {
@@ -24,7 +22,8 @@ class Reader {
     if (const auto name = j.find("name"); name != j.end() && name->is_string()) out.name = name->get<std::string>();
     const auto training = j.find("training");
     if (training == j.end()) fail("has no \"training\" list");
-    if (!training->is_array()) fail("\"training\" is " + kind(*training) + "; expected a list of {\"image\", \"label\"}");
+    if (!training->is_array())
+      fail("\"training\" is " + kind(*training) + "; expected a list of {\"image\", \"label\"}");
     for (std::size_t i = 0; i < training->size(); ++i) {
       const std::string at = "training[" + std::to_string(i) + "]";
       const nlohmann::json& entry = (*training)[i];
@@ -36,7 +35,9 @@ class Reader {
       }
       out.training.push_back({path(image, at + ".image"), path(label, at + ".label")});
     }
-    if (out.training.empty()) fail(training->empty() ? "the \"training\" list is empty" : "the \"training\" list holds nothing but \"._\" files");
+    if (out.training.empty())
+      fail(training->empty() ? "the \"training\" list is empty"
+                             : "the \"training\" list holds nothing but \"._\" files");
     check_files(out);
     return out;
   }
@@ -93,7 +94,8 @@ class Reader {
       }
     if (count == 0) return;
     if (count > named) missing += ", ...";
-    fail("names " + std::to_string(count) + (count == 1 ? " file that is not there: " : " files that are not there: ") + missing);
+    fail("names " + std::to_string(count) + (count == 1 ? " file that is not there: " : " files that are not there: ") +
+         missing);
   }
 
   fs::path root_;

@@ -1,5 +1,5 @@
-// Dataset folders in the layout of the Medical Segmentation Decathlon: a dataset.json whose "training" list pairs images
-// with labels, by names relative to the folder.
+// Dataset folders in the layout of the Medical Segmentation Decathlon: a dataset.json whose "training" list pairs
+// images with labels, by names relative to the folder.
 #pragma once
 
 #include <string>
@@ -21,8 +21,8 @@ struct Decathlon {
 
 // `folder` holds dataset.json (or is that file itself). A leading byte order mark is tolerated; entries for "._" files,
 // which some archivers leave beside the real ones, are left out with a note.
-// Throws IoError naming dataset.json and the entry: bad JSON, no "training" list, an empty one, an entry without image or
-// label, an absolute path or one with "..", a file named twice, a file that is missing.
+// Throws IoError naming dataset.json and the entry: bad JSON, no "training" list, an empty one, an entry without image
+// or label, an absolute path or one with "..", a file named twice, a file that is missing.
 Decathlon read_decathlon(const std::string& folder);
 
 }  // namespace headrace::tool

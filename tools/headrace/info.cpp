@@ -1,14 +1,13 @@
 // `headrace info`: what a NIfTI file says, what the rules made of it and why.
-#include "output.hpp"
-#include "verbs.hpp"
-
-#include <headrace/io/nifti_reader.hpp>
-
 #include <isa-l/crc.h>
 
 #include <cmath>
+#include <headrace/io/nifti_reader.hpp>
 #include <memory>
 #include <string>
+
+#include "output.hpp"
+#include "verbs.hpp"
 
 namespace headrace::tool {
 namespace {
@@ -100,10 +99,12 @@ std::string axis_codes(const Affine& affine) {
 void print_as_text(const Info& o, const NiftiHeader& h, const VoxelSummary* voxels) {
   std::printf("%s\n", o.path.c_str());
   std::string shape;
-  for (int d = 1; d <= h.dim[0]; ++d) shape += (d > 1 ? " x " : "") + std::to_string(h.dim[static_cast<std::size_t>(d)]);
+  for (int d = 1; d <= h.dim[0]; ++d)
+    shape += (d > 1 ? " x " : "") + std::to_string(h.dim[static_cast<std::size_t>(d)]);
   const std::string dtype(name_of(h.stored));
   std::printf("  shape        %s, read as a tensor %s\n", shape.c_str(), h.shape.str().c_str());
-  std::printf("  dtype        %s (%s)%s\n", dtype.c_str(), nifti_datatype_name(h.datatype).c_str(), h.big_endian ? ", big-endian" : "");
+  std::printf("  dtype        %s (%s)%s\n", dtype.c_str(), nifti_datatype_name(h.datatype).c_str(),
+              h.big_endian ? ", big-endian" : "");
   if (h.scaled)
     std::printf("  values       stored * %.9g + %.9g, in double, then rounded once\n", h.slope, h.inter);
   else
@@ -111,12 +112,15 @@ void print_as_text(const Info& o, const NiftiHeader& h, const VoxelSummary* voxe
   const auto spacing = h.affine.spacing();
   std::printf("  spacing      %.6g x %.6g x %.6g mm\n", spacing[0], spacing[1], spacing[2]);
   std::printf("  axes         %s\n", axis_codes(h.affine).c_str());
-  std::printf("  affine       from the %s (voxel -> RAS+ mm)\n", h.form == NiftiForm::none ? "spacing, no form being set" : form_name(h.form));
+  std::printf("  affine       from the %s (voxel -> RAS+ mm)\n",
+              h.form == NiftiForm::none ? "spacing, no form being set" : form_name(h.form));
   for (int r = 0; r < 3; ++r)
-    std::printf("               %12.6g %12.6g %12.6g %12.6g\n", h.affine(r, 0), h.affine(r, 1), h.affine(r, 2), h.affine(r, 3));
+    std::printf("               %12.6g %12.6g %12.6g %12.6g\n", h.affine(r, 0), h.affine(r, 1), h.affine(r, 2),
+                h.affine(r, 3));
   if (!h.description.empty()) std::printf("  description  %s\n", h.description.c_str());
   if (voxels) {
-    std::printf("  voxels       min %.9g, max %.9g, sum %.17g, crc32 %08x", voxels->min, voxels->max, voxels->sum, voxels->crc32);
+    std::printf("  voxels       min %.9g, max %.9g, sum %.17g, crc32 %08x", voxels->min, voxels->max, voxels->sum,
+                voxels->crc32);
     if (voxels->nan > 0) std::printf(", %lld NaN left out", static_cast<long long>(voxels->nan));
     std::printf("\n");
   }
@@ -143,7 +147,9 @@ Verb add_info(CLI::App& app) {
   auto o = std::make_shared<Info>();
   CLI::App* verb = app.add_subcommand("info", "Say what a NIfTI file holds, and what the header rules decided and why");
   verb->add_option("file", o->path, "A .nii or .nii.gz file")->required();
-  verb->add_flag("--voxels", o->voxels, "Read the voxels too (and verify the checksum): min, max, sum, crc32 of the float32 values in C order");
+  verb->add_flag(
+      "--voxels", o->voxels,
+      "Read the voxels too (and verify the checksum): min, max, sum, crc32 of the float32 values in C order");
   return {verb, [o](bool json) { return info(*o, json); }};
 }
 

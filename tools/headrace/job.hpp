@@ -1,12 +1,10 @@
 // The job that `headrace run` and `headrace verify` share: which data, which pipeline, from the same options.
 #pragma once
 
-#include <headrace/headrace.hpp>
-
 #include <CLI/CLI.hpp>
-
 #include <array>
 #include <cstdint>
+#include <headrace/headrace.hpp>
 #include <optional>
 #include <string>
 #include <vector>

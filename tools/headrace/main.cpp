@@ -1,20 +1,19 @@
-// The `headrace` command: parses the command line, runs a verb, and turns every failure into a message and an exit status.
+// The `headrace` command: parses the command line, runs a verb, and turns every failure into a message and an exit
+// status.
 //
 // The locale is never set, so numbers are read and written with a point, whatever the environment says.
-#include "output.hpp"
-#include "verbs.hpp"
-
-#include <headrace/io/error.hpp>
-#include <headrace/version.hpp>
-
 #include <CLI/CLI.hpp>
-
 #include <algorithm>
 #include <csignal>
 #include <cstdio>
+#include <headrace/io/error.hpp>
+#include <headrace/version.hpp>
 #include <new>
 #include <string_view>
 #include <vector>
+
+#include "output.hpp"
+#include "verbs.hpp"
 
 namespace headrace::tool {
 namespace {
@@ -66,9 +65,12 @@ std::string mistake(const CLI::App& app, const CLI::ParseError& e, int argc, cha
 }
 
 int run_command(int argc, char** argv) {
-  CLI::App app("Headrace: loads, augments and batches medical volumes; the same bits on any number of threads.", "headrace");
-  app.footer("Exit status: 0 done; 1 it failed (a file, the data, a difference found); 2 the command line is wrong; 130 interrupted.\n"
-             "With --json exactly one JSON object is printed, also for an error: {\"error\": ..., \"status\": ...}.");
+  CLI::App app("Headrace: loads, augments and batches medical volumes; the same bits on any number of threads.",
+               "headrace");
+  app.footer(
+      "Exit status: 0 done; 1 it failed (a file, the data, a difference found); 2 the command line is wrong; 130 "
+      "interrupted.\n"
+      "With --json exactly one JSON object is printed, also for an error: {\"error\": ..., \"status\": ...}.");
   app.set_version_flag("--version", version_string);
   app.require_subcommand(1);
 
@@ -85,7 +87,8 @@ int run_command(int argc, char** argv) {
     return app.exit(e);
   } catch (const CLI::ParseError& e) {
     // The flag itself may not have been reached before the mistake.
-    const bool wants_json = json || std::any_of(argv + 1, argv + argc, [](const char* a) { return std::string_view(a) == "--json"; });
+    const bool wants_json =
+        json || std::any_of(argv + 1, argv + argc, [](const char* a) { return std::string_view(a) == "--json"; });
     return report(wants_json, usage, mistake(app, e, argc, argv) + (wants_json ? "" : "\nTry: headrace --help"));
   }
 
@@ -95,7 +98,8 @@ int run_command(int argc, char** argv) {
     if (!verb.command->parsed()) continue;
     const int status = run_verb(verb, json);
     // A full disk behind the standard output is a failure like any other.
-    if (std::fflush(stdout) != 0 || std::ferror(stdout) != 0) return std::fprintf(stderr, "headrace: cannot write the output\n"), failure;
+    if (std::fflush(stdout) != 0 || std::ferror(stdout) != 0)
+      return std::fprintf(stderr, "headrace: cannot write the output\n"), failure;
     return status;
   }
   return usage;

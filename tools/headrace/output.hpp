@@ -1,10 +1,9 @@
 // JSON on standard output. File names and header texts need not be UTF-8: what is not is replaced, never an error.
 #pragma once
 
-#include <nlohmann/json.hpp>
-
 #include <cmath>
 #include <cstdio>
+#include <nlohmann/json.hpp>
 
 namespace headrace::tool {
 

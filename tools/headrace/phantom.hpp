@@ -2,11 +2,10 @@
 // pipelines have foreground, background, air and noise to work on. It teaches a network nothing.
 #pragma once
 
-#include <headrace/sample/affine.hpp>
-#include <headrace/tensor/tensor.hpp>
-
 #include <array>
 #include <cstdint>
+#include <headrace/sample/affine.hpp>
+#include <headrace/tensor/tensor.hpp>
 
 namespace headrace::tool {
 

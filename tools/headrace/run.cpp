@@ -1,16 +1,15 @@
 // `headrace run`: the main job on a dataset folder, epoch by epoch, with digests and throughput.
-#include "contact_sheet.hpp"
-#include "job.hpp"
-#include "progress.hpp"
-#include "verbs.hpp"
-
-#include <nlohmann/json.hpp>
-
 #include <sys/resource.h>
 
 #include <chrono>
 #include <cstdio>
 #include <memory>
+#include <nlohmann/json.hpp>
+
+#include "contact_sheet.hpp"
+#include "job.hpp"
+#include "progress.hpp"
+#include "verbs.hpp"
 
 namespace headrace::tool {
 namespace {
@@ -48,7 +47,9 @@ void write_sheet(const std::string& path, const Batch& batch) {
   for (std::size_t i = 0; i < std::min<std::size_t>(batch.size(), 8); ++i) {
     const Sample s = batch.sample(i);
     const Origin& o = s.origin();
-    entries.push_back({.image = s.get("image"), .label = s.get("label"), .caption = "item " + std::to_string(o.index) + " patch " + std::to_string(o.patch)});
+    entries.push_back({.image = s.get("image"),
+                       .label = s.get("label"),
+                       .caption = "item " + std::to_string(o.index) + " patch " + std::to_string(o.patch)});
   }
   write_contact_sheet(path, entries);
 }
@@ -64,7 +65,8 @@ void pass(Loader& loader, std::uint32_t epoch, const std::string& what, Progress
 }
 
 int run(const Run& o, bool json) {
-  const unsigned threads = parse_counts(o.threads, "--threads").front(), window = parse_counts(o.window, "--window").front();
+  const unsigned threads = parse_counts(o.threads, "--threads").front(),
+                 window = parse_counts(o.window, "--window").front();
   const Job job = make_job(o.job);
   Progress progress(!json);
 
@@ -74,18 +76,22 @@ int run(const Run& o, bool json) {
   if (!o.job.no_cache) {
     const CacheDataset cache(job.files, job.deterministic);
     const Clock::time_point start = Clock::now();
-    const std::vector<FillError> errors = cache.fill(std::max(1u, threads), [&](std::uint64_t done, std::uint64_t size) {
-      progress.show("preparing", done, size);
-      if (interrupted()) throw Interrupted();
-    });
+    const std::vector<FillError> errors =
+        cache.fill(std::max(1u, threads), [&](std::uint64_t done, std::uint64_t size) {
+          progress.show("preparing", done, size);
+          if (interrupted()) throw Interrupted();
+        });
     fill_seconds = seconds_since(start);
     if (!errors.empty())
-      throw std::runtime_error("item " + std::to_string(errors.front().index) + ": " + errors.front().message +
-                               (errors.size() > 1 ? " (and " + std::to_string(errors.size() - 1) + " more items failed)" : ""));
+      throw std::runtime_error(
+          "item " + std::to_string(errors.front().index) + ": " + errors.front().message +
+          (errors.size() > 1 ? " (and " + std::to_string(errors.size() - 1) + " more items failed)" : ""));
     dataset = cache;
     pipeline = job.random;
   }
-  if (o.delay_us > 0) pipeline = compose(RandomDelay{std::chrono::microseconds(o.delay_us)}, pipeline, RandomDelay{std::chrono::microseconds(o.delay_us)});
+  if (o.delay_us > 0)
+    pipeline = compose(RandomDelay{std::chrono::microseconds(o.delay_us)}, pipeline,
+                       RandomDelay{std::chrono::microseconds(o.delay_us)});
 
   Loader loader(dataset, pipeline,
                 {.batch_size = o.job.batch_size,
@@ -95,8 +101,8 @@ int run(const Run& o, bool json) {
                  .window = window,
                  .help = !o.no_help,
                  .epochs = o.epochs});
-  // Digests are taken in a pass of their own: workers go on while a digest is computed, so a pass that does both would show
-  // a throughput that nobody gets.
+  // Digests are taken in a pass of their own: workers go on while a digest is computed, so a pass that does both would
+  // show a throughput that nobody gets.
   std::vector<EpochResult> results;
   for (std::uint32_t epoch = 0; epoch < o.epochs; ++epoch) {
     EpochResult& r = results.emplace_back(EpochResult{.epoch = epoch});
@@ -118,7 +124,10 @@ int run(const Run& o, bool json) {
     nlohmann::json j;
     j["epochs"] = nlohmann::json::array();
     for (const EpochResult& r : results) {
-      nlohmann::json e{{"epoch", r.epoch}, {"patches", r.patches}, {"seconds", r.seconds}, {"patches_per_second", static_cast<double>(r.patches) / r.seconds}};
+      nlohmann::json e{{"epoch", r.epoch},
+                       {"patches", r.patches},
+                       {"seconds", r.seconds},
+                       {"patches_per_second", static_cast<double>(r.patches) / r.seconds}};
       e["digest"] = o.no_digest ? nlohmann::json() : nlohmann::json(r.digest.ordered().hex());
       e["set_digest"] = o.no_digest ? nlohmann::json() : nlohmann::json(r.digest.set().hex());
       j["epochs"].push_back(std::move(e));
@@ -134,14 +143,17 @@ int run(const Run& o, bool json) {
     return 0;
   }
   std::printf("%llu volumes prepared in %.2f s; batches of %u volumes x %u patches; %u threads, %u steps in flight\n",
-              static_cast<unsigned long long>(dataset.size()), fill_seconds, o.job.batch_size, loader.parts(), stats.threads, stats.window);
+              static_cast<unsigned long long>(dataset.size()), fill_seconds, o.job.batch_size, loader.parts(),
+              stats.threads, stats.window);
   std::printf("epoch  patches  seconds  patches/s  digest\n");
   for (const EpochResult& r : results)
     std::printf("%5u  %7llu  %7.3f  %9.1f  %s\n", r.epoch, static_cast<unsigned long long>(r.patches), r.seconds,
                 static_cast<double>(r.patches) / r.seconds, o.no_digest ? "-" : r.digest.ordered().hex().c_str());
-  std::printf("%.2f MB written per patch, %.2f MB scratch; %llu patches run by another thread than their item's; peak memory %.0f MB\n",
-              static_cast<double>(stats.bytes_to_slots / made) / 1e6, static_cast<double>(stats.bytes_to_scratch / made) / 1e6,
-              static_cast<unsigned long long>(stats.engine.parts_stolen), static_cast<double>(peak_rss_bytes()) / 1e6);
+  std::printf(
+      "%.2f MB written per patch, %.2f MB scratch; %llu patches run by another thread than their item's; peak memory "
+      "%.0f MB\n",
+      static_cast<double>(stats.bytes_to_slots / made) / 1e6, static_cast<double>(stats.bytes_to_scratch / made) / 1e6,
+      static_cast<unsigned long long>(stats.engine.parts_stolen), static_cast<double>(peak_rss_bytes()) / 1e6);
   if (!o.contact_sheet.empty()) std::printf("contact sheet: %s\n", o.contact_sheet.c_str());
   return 0;
 }
@@ -155,7 +167,9 @@ Verb add_run(CLI::App& app) {
   verb->add_option("--epochs", o->epochs, "Epochs to run")->capture_default_str()->check(CLI::Range(1u, 1u << 20));
   verb->add_option("--threads", o->threads, "Worker threads; 0 does everything in the consumer")->capture_default_str();
   verb->add_option("--window", o->window, "Steps in flight; 0 chooses")->capture_default_str();
-  verb->add_option("--delay-us", o->delay_us, "Hold each item and patch up for a random time of at most this many microseconds")->check(CLI::Range(0u, 10'000'000u));
+  verb->add_option("--delay-us", o->delay_us,
+                   "Hold each item and patch up for a random time of at most this many microseconds")
+      ->check(CLI::Range(0u, 10'000'000u));
   verb->add_flag("--no-help", o->no_help, "The waiting consumer does not work itself");
   verb->add_flag("--no-digest", o->no_digest, "Do not compute digests (they take a second pass over the epochs)");
   verb->add_option("--contact-sheet", o->contact_sheet, "Write a PNG of the first batch");

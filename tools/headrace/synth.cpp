@@ -1,17 +1,16 @@
 // `headrace synth`: writes a made-up dataset in the layout of the Medical Segmentation Decathlon.
-#include "output.hpp"
-#include "phantom.hpp"
-#include "progress.hpp"
-#include "verbs.hpp"
-
-#include <headrace/io/file.hpp>
-#include <headrace/io/nifti_writer.hpp>
-
 #include <charconv>
 #include <chrono>
 #include <filesystem>
 #include <fstream>
+#include <headrace/io/file.hpp>
+#include <headrace/io/nifti_writer.hpp>
 #include <memory>
+
+#include "output.hpp"
+#include "phantom.hpp"
+#include "progress.hpp"
+#include "verbs.hpp"
 
 namespace headrace::tool {
 namespace {
@@ -44,7 +43,8 @@ std::array<std::int64_t, 3> parse_shape(const std::string& text) {
   std::size_t begin = 0;
   for (std::size_t d = 0; d < 3; ++d) {
     const std::size_t comma = text.find(',', begin);
-    if ((comma == std::string::npos) != (d == 2)) throw std::invalid_argument("--shape: '" + text + "'; expected " + expected);
+    if ((comma == std::string::npos) != (d == 2))
+      throw std::invalid_argument("--shape: '" + text + "'; expected " + expected);
     shape[d] = parse<std::int64_t>(text.substr(begin, comma - begin), "--shape", 4, 32767, expected);
     begin = comma + 1;
   }
@@ -90,10 +90,12 @@ void write_list(const fs::path& out, const nlohmann::ordered_json& list) {
 int synth(const Synth& o, bool json) {
   const auto count = parse<std::uint64_t>(o.count, "--count", 1, 1'000'000, "a number of volumes, 1 to 1000000");
   const auto seed = parse<std::uint64_t>(o.seed, "--seed", 0, UINT64_MAX, "a whole number of 0 to 2^64 - 1");
-  const PhantomOptions options{.shape = parse_shape(o.shape), .vary = parse<double>(o.vary, "--vary", 0, 1, "a part, 0 to 1")};
+  const PhantomOptions options{.shape = parse_shape(o.shape),
+                               .vary = parse<double>(o.vary, "--vary", 0, 1, "a part, 0 to 1")};
   for (std::int64_t size : options.shape)
     if (static_cast<double>(size) * (1 + options.vary) >= 32768)
-      throw std::invalid_argument("--shape: '" + o.shape + "' with --vary " + o.vary + " may pass NIfTI-1's limit of 32767");
+      throw std::invalid_argument("--shape: '" + o.shape + "' with --vary " + o.vary +
+                                  " may pass NIfTI-1's limit of 32767");
   detail::check_path(o.out);
 
   const auto start = std::chrono::steady_clock::now();
@@ -125,7 +127,12 @@ int synth(const Synth& o, bool json) {
   const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
 
   if (json)
-    print_json({{"out", o.out}, {"count", count}, {"shape", options.shape}, {"seed", seed}, {"bytes", bytes}, {"seconds", seconds}});
+    print_json({{"out", o.out},
+                {"count", count},
+                {"shape", options.shape},
+                {"seed", seed},
+                {"bytes", bytes},
+                {"seconds", seconds}});
   else
     std::printf("%llu volumes with labels, %.1f MB, in %s (%.1f s)\n", static_cast<unsigned long long>(count),
                 static_cast<double>(bytes) / 1e6, o.out.c_str(), seconds);
@@ -136,12 +143,14 @@ int synth(const Synth& o, bool json) {
 
 Verb add_synth(CLI::App& app) {
   auto o = std::make_shared<Synth>();
-  CLI::App* verb = app.add_subcommand("synth", "Write a made-up CT dataset with spleen labels, the same for the same seed");
+  CLI::App* verb =
+      app.add_subcommand("synth", "Write a made-up CT dataset with spleen labels, the same for the same seed");
   verb->add_option("--out", o->out, "Folder to write: new, empty, or an earlier result, which is replaced")->required();
   verb->add_option("--count", o->count, "Volumes")->capture_default_str();
   verb->add_option("--shape", o->shape, "Voxels per axis, X,Y,Z")->capture_default_str();
   verb->add_option("--seed", o->seed, "Seed of all random numbers")->capture_default_str();
-  verb->add_option("--vary", o->vary, "Make each size larger by a random part, up to this: 0.1 for a tenth")->capture_default_str();
+  verb->add_option("--vary", o->vary, "Make each size larger by a random part, up to this: 0.1 for a tenth")
+      ->capture_default_str();
   return {verb, [o](bool json) { return synth(*o, json); }};
 }
 

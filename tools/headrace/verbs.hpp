@@ -2,7 +2,6 @@
 #pragma once
 
 #include <CLI/CLI.hpp>
-
 #include <functional>
 #include <stdexcept>
 
@@ -18,8 +17,8 @@ Verb add_verify(CLI::App& app);
 Verb add_info(CLI::App& app);
 Verb add_synth(CLI::App& app);
 
-// Set by Ctrl-C (SIGINT) and SIGTERM: long verbs look at it and leave through Interrupted, so that files and threads are
-// put in order.
+// Set by Ctrl-C (SIGINT) and SIGTERM: long verbs look at it and leave through Interrupted, so that files and threads
+// are put in order.
 bool interrupted() noexcept;
 struct Interrupted : std::runtime_error {
   Interrupted() : std::runtime_error("interrupted") {}

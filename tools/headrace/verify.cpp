@@ -1,11 +1,10 @@
 // `headrace verify`: headrace::verify() on a dataset folder and the job that `headrace run` runs.
-#include "job.hpp"
-#include "verbs.hpp"
-
-#include <nlohmann/json.hpp>
-
 #include <cstdio>
 #include <memory>
+#include <nlohmann/json.hpp>
+
+#include "job.hpp"
+#include "verbs.hpp"
 
 namespace headrace::tool {
 namespace {
@@ -26,13 +25,15 @@ int verify_job(const Verify& o, bool json) {
   options.delays.clear();
   for (unsigned us : parse_counts(o.delays, "--delays")) options.delays.emplace_back(us);
   options.epochs = o.epochs;
-  const VerifyReport report = o.job.no_cache ? headrace::verify(job.files, compose(job.deterministic, job.random), options)
-                                             : headrace::verify(CacheDataset(job.files, job.deterministic), job.random, options);
+  const VerifyReport report = o.job.no_cache
+                                  ? headrace::verify(job.files, compose(job.deterministic, job.random), options)
+                                  : headrace::verify(CacheDataset(job.files, job.deterministic), job.random, options);
   if (json) {
     nlohmann::json j{{"equal", report.equal}, {"runs", report.runs}, {"samples", report.samples}};
     if (report.first_difference) {
       const VerifyDifference& d = *report.first_difference;
-      j["first_difference"] = {{"how", d.how}, {"epoch", d.epoch}, {"item", d.position}, {"index", d.index}, {"patch", d.patch}, {"op", d.op}, {"field", d.field}};
+      j["first_difference"] = {{"how", d.how},     {"epoch", d.epoch}, {"item", d.position}, {"index", d.index},
+                               {"patch", d.patch}, {"op", d.op},       {"field", d.field}};
     }
     std::printf("%s\n", j.dump(2).c_str());
   } else {
@@ -45,11 +46,13 @@ int verify_job(const Verify& o, bool json) {
 
 Verb add_verify(CLI::App& app) {
   auto o = std::make_shared<Verify>();
-  CLI::App* verb = app.add_subcommand("verify", "Check that every number of threads, window and delay gives the same bits");
+  CLI::App* verb =
+      app.add_subcommand("verify", "Check that every number of threads, window and delay gives the same bits");
   o->job.add_to(*verb);
   verb->add_option("--threads", o->threads, "Thread counts")->capture_default_str();
   verb->add_option("--windows", o->windows, "Steps in flight")->capture_default_str();
-  verb->add_option("--delays", o->delays, "Random delays per item and patch, at most so many microseconds")->capture_default_str();
+  verb->add_option("--delays", o->delays, "Random delays per item and patch, at most so many microseconds")
+      ->capture_default_str();
   verb->add_option("--epochs", o->epochs, "Epochs per run")->capture_default_str()->check(CLI::Range(1u, 1000u));
   return {verb, [o](bool json) { return verify_job(*o, json); }};
 }

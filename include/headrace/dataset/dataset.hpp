@@ -5,19 +5,18 @@
 //     Sample operator()(std::uint64_t index) const;       // called from many threads at once; a pure function of index
 // and, if it likes,
 //     SampleSpec spec() const;                            // what every item looks like, without reading one
-//     std::string path_of(std::uint64_t index) const;     // what an error about an item that could not be made should name
-//     std::string describe() const;                       // its configuration as text, for fingerprints
-//     void read(std::uint64_t index, Sample& into) const; // the same as operator(), reusing what `into` has allocated
+//     std::string path_of(std::uint64_t index) const;     // what an error about an item that could not be made should
+//     name std::string describe() const;                       // its configuration as text, for fingerprints void
+//     read(std::uint64_t index, Sample& into) const; // the same as operator(), reusing what `into` has allocated
 //
 // Errors: exceptions from operator() reach the consumer of a loader in the item's place.
 // Thread-safety: const; as thread-safe as the dataset inside, which must be.
 #pragma once
 
-#include <headrace/sample/sample.hpp>
-
 #include <concepts>
 #include <cstdint>
 #include <functional>
+#include <headrace/sample/sample.hpp>
 #include <memory>
 #include <optional>
 #include <string>
@@ -55,15 +54,24 @@ class DatasetOf final : public DatasetModel {
       into = d_(index);
   }
   std::optional<SampleSpec> spec() const override {
-    if constexpr (requires { { d_.spec() } -> std::convertible_to<std::optional<SampleSpec>>; }) return d_.spec();
+    if constexpr (requires {
+                    { d_.spec() } -> std::convertible_to<std::optional<SampleSpec>>;
+                  })
+      return d_.spec();
     return std::nullopt;
   }
   std::string path_of([[maybe_unused]] std::uint64_t index) const override {
-    if constexpr (requires { { d_.path_of(index) } -> std::convertible_to<std::string>; }) return d_.path_of(index);
+    if constexpr (requires {
+                    { d_.path_of(index) } -> std::convertible_to<std::string>;
+                  })
+      return d_.path_of(index);
     return {};
   }
   std::string describe() const override {
-    if constexpr (requires { { d_.describe() } -> std::convertible_to<std::string>; }) return d_.describe();
+    if constexpr (requires {
+                    { d_.describe() } -> std::convertible_to<std::string>;
+                  })
+      return d_.describe();
     return "dataset of " + std::to_string(d_.size()) + " items";
   }
 
@@ -76,8 +84,8 @@ class DatasetOf final : public DatasetModel {
 class Dataset {
  public:
   template <detail::dataset T>
-    requires(!std::same_as<std::remove_cvref_t<T>, Dataset>)
-  Dataset(T d)  // NOLINT(google-explicit-constructor): any dataset converts wherever one is expected
+  requires(!std::same_as<std::remove_cvref_t<T>, Dataset>)
+      Dataset(T d)  // NOLINT(google-explicit-constructor): any dataset converts wherever one is expected
       : model_(std::make_shared<const detail::DatasetOf<T>>(std::move(d))) {}
 
   std::uint64_t size() const { return model_->size(); }

@@ -1,8 +1,8 @@
 // Sampler: the order of an epoch as a function, (epoch, position) -> {dataset index, stream item}.
 //
-// The stream item addresses the item's random numbers: the dataset index where an epoch visits each item at most once, the
-// position where it may come again (so that repeats differ). Being a function, any position of any epoch is reached at
-// once, at any dataset size; nothing is stored but a key.
+// The stream item addresses the item's random numbers: the dataset index where an epoch visits each item at most once,
+// the position where it may come again (so that repeats differ). Being a function, any position of any epoch is reached
+// at once, at any dataset size; nothing is stored but a key.
 //
 // A sampler of one's own: the number of positions per epoch and a pure, thread-safe function that makes the order of an
 // epoch. What an order needs to be fast (a table, a key schedule) is made once per epoch, not per item.
@@ -37,8 +37,8 @@ class Sampler {
 
   std::uint64_t size() const noexcept { return size_; }
   EpochOrder order(std::uint32_t epoch) const { return order_(epoch); }
-  // order = this->order(epoch), using the memory of `order` again where it is an order of this sampler: the samplers made
-  // above then allocate nothing. No copy of `order` may be in use on another thread.
+  // order = this->order(epoch), using the memory of `order` again where it is an order of this sampler: the samplers
+  // made above then allocate nothing. No copy of `order` may be in use on another thread.
   void reorder(std::uint32_t epoch, EpochOrder& order) const;
   SampledItem operator()(std::uint32_t epoch, std::uint64_t position) const { return order_(epoch)(position); }
   const std::string& describe() const noexcept { return describe_; }

@@ -1,28 +1,27 @@
-// Thin, complete wrappers around the system's file calls: an owned descriptor, whole reads and writes that survive signals
-// and short counts, a file's identity, and read-ahead advice.
+// Thin, complete wrappers around the system's file calls: an owned descriptor, whole reads and writes that survive
+// signals and short counts, a file's identity, and read-ahead advice.
 //
 // Errors: IoError with the path and the system's reason.
 // Thread-safety: free functions on distinct descriptors may run at once; a FileDescriptor has one owner.
 // Progress: reading and writing block in the kernel, nowhere else.
 #pragma once
 
-#include <headrace/io/error.hpp>
-
 #include <cstddef>
 #include <cstdint>
+#include <headrace/io/error.hpp>
 #include <span>
 #include <string>
 #include <utility>
 
 namespace headrace {
 
-// Which contents a path led to. Two stamps differ when the file was written to, replaced or resized in between, as far as
-// the file system's clock can tell (a write within its resolution that keeps the size is not seen).
+// Which contents a path led to. Two stamps differ when the file was written to, replaced or resized in between, as far
+// as the file system's clock can tell (a write within its resolution that keeps the size is not seen).
 struct FileStamp {
   std::uint64_t device = 0;
   std::uint64_t inode = 0;
-  std::uint64_t size = 0;      // bytes
-  std::int64_t modified = 0;   // nanoseconds since 1970
+  std::uint64_t size = 0;     // bytes
+  std::int64_t modified = 0;  // nanoseconds since 1970
 
   friend bool operator==(const FileStamp&, const FileStamp&) = default;
 };

@@ -1,28 +1,27 @@
 // The NIfTI-1 header: 348 bytes, its rules, and what they decided.
 //
 // parse_nifti_header() turns bytes into a plain struct. Field rules and repairs are those of nibabel and of MONAI's
-// correction of inconsistent spacings, so that a volume lands where those users expect it; every repair and every choice
-// is said in `notes`. Deliberate differences: an empty or negative dimension is an error; for a 4-D file only the three
-// spatial columns are compared when sform and qform disagree, and the repetition time is kept; a form that is not finite
-// is an error; data types that cannot become real numbers one to one (complex, RGB, 1-bit, 128-bit) are errors rather
-// than being cut down silently.
+// correction of inconsistent spacings, so that a volume lands where those users expect it; every repair and every
+// choice is said in `notes`. Deliberate differences: an empty or negative dimension is an error; for a 4-D file only
+// the three spatial columns are compared when sform and qform disagree, and the repetition time is kept; a form that is
+// not finite is an error; data types that cannot become real numbers one to one (complex, RGB, 1-bit, 128-bit) are
+// errors rather than being cut down silently.
 //
-// World frame: RAS+, millimetres as written. All arithmetic in double (nibabel uses long double for one square root; the
-// difference is below 1e-16).
+// World frame: RAS+, millimetres as written. All arithmetic in double (nibabel uses long double for one square root;
+// the difference is below 1e-16).
 //
 // Errors: IoError naming the file, the field, what was found and what was expected.
 // Thread-safety: pure functions of their arguments.
 // Source: the header nifti1.h of the NIfTI-1.1 standard (2007), https://nifti.nimh.nih.gov/nifti-1
 #pragma once
 
+#include <array>
+#include <cstddef>
+#include <cstdint>
 #include <headrace/io/error.hpp>
 #include <headrace/sample/affine.hpp>
 #include <headrace/tensor/dtype.hpp>
 #include <headrace/tensor/shape.hpp>
-
-#include <array>
-#include <cstddef>
-#include <cstdint>
 #include <span>
 #include <string>
 #include <vector>
@@ -53,12 +52,12 @@ struct NiftiHeader {
 
   // What the rules decided.
   bool big_endian = false;
-  DType stored = DType::u8;       // element type in the file
-  Shape shape;                    // channel first: [C, n0], [C, n0, n1] or [C, n0, n1, n2]
-  bool scaled = false;            // voxel = slope * stored + inter, in double
-  double slope = 1;               // in force; 1 and 0 when not scaled
+  DType stored = DType::u8;  // element type in the file
+  Shape shape;               // channel first: [C, n0], [C, n0, n1] or [C, n0, n1, n2]
+  bool scaled = false;       // voxel = slope * stored + inter, in double
+  double slope = 1;          // in force; 1 and 0 when not scaled
   double inter = 0;
-  Affine affine;                  // voxel index -> world, RAS+
+  Affine affine;  // voxel index -> world, RAS+
   NiftiForm form = NiftiForm::none;
   std::uint64_t data_offset = 0;  // bytes from the start of the (inflated) file to the first voxel
   std::uint64_t data_bytes = 0;   // of all voxels as stored

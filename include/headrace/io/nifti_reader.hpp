@@ -1,13 +1,14 @@
 // Reads a NIfTI-1 volume (.nii or .nii.gz) into a channel-first tensor.
 //
-// A reader is a pure function of the file and the options: no member, no global. The file is read, inflated, byte-swapped,
-// scaled, converted and transposed (a file has its first axis fastest, a tensor its last) in pieces of one to
-// eight megabytes; each voxel is written to the tensor once.
+// A reader is a pure function of the file and the options: no member, no global. The file is read, inflated,
+// byte-swapped, scaled, converted and transposed (a file has its first axis fastest, a tensor its last) in pieces of
+// one to eight megabytes; each voxel is written to the tensor once.
 //
-// Values. Unscaled voxels are converted from the stored type to the asked one directly. Scaled ones are computed in double:
-// slope * stored (left out for slope 1) + inter (left out for 0), then converted once. NaN and infinity in the file are
-// kept. Into f32, integers above 2^24 are rounded to nearest even, and doubles above its range become infinity. Into an
-// integer type every value must fit exactly (no fraction, no NaN, in range): otherwise an error names value and voxel.
+// Values. Unscaled voxels are converted from the stored type to the asked one directly. Scaled ones are computed in
+// double: slope * stored (left out for slope 1) + inter (left out for 0), then converted once. NaN and infinity in the
+// file are kept. Into f32, integers above 2^24 are rounded to nearest even, and doubles above its range become
+// infinity. Into an integer type every value must fit exactly (no fraction, no NaN, in range): otherwise an error names
+// value and voxel.
 //
 // Shape. (x, y, z) becomes [1, x, y, z]; (x, y, z, t) becomes [t, x, y, z]; (x, y, z, 1, c) becomes [c, x, y, z]; files
 // of one or two dimensions give [1, x] and [1, x, y].
@@ -18,16 +19,14 @@
 //
 // When not to use it: to look at headers only: read_nifti_header() reads the first kilobytes and verifies no checksum.
 //
-// Errors: IoError naming path, what was found and what was expected; std::invalid_argument for options that make no sense;
-// std::bad_alloc.
-// Thread-safety: any number of calls at once, on the same file too.
+// Errors: IoError naming path, what was found and what was expected; std::invalid_argument for options that make no
+// sense; std::bad_alloc. Thread-safety: any number of calls at once, on the same file too.
 #pragma once
 
+#include <cstdint>
 #include <headrace/io/file.hpp>
 #include <headrace/io/nifti_header.hpp>
 #include <headrace/tensor/tensor.hpp>
-
-#include <cstdint>
 #include <string>
 
 namespace headrace {

@@ -1,19 +1,18 @@
 // Batch: the trainer's lease on one step's memory.
 //
-// batch["image"] is a tensor [samples, C, n0, n1, n2] over the slot itself: no copy. The lease is shared by the batch and by
-// every tensor taken from it; the slot goes back to the loader when the last of them goes, on any thread. A batch outlives
-// its loader. Samples are in the order of their items, an item's patches together.
+// batch["image"] is a tensor [samples, C, n0, n1, n2] over the slot itself: no copy. The lease is shared by the batch
+// and by every tensor taken from it; the slot goes back to the loader when the last of them goes, on any thread. A
+// batch outlives its loader. Samples are in the order of their items, an item's patches together.
 //
-// Where volumes keep their own shapes (no crop), there is no common slot: the batch is a list, sample(i) has the tensors,
-// and batch["image"] works for a batch of one sample.
+// Where volumes keep their own shapes (no crop), there is no common slot: the batch is a list, sample(i) has the
+// tensors, and batch["image"] works for a batch of one sample.
 //
 // Thread-safety: as a value. Progress: taking tensors and letting go are wait-free.
 #pragma once
 
+#include <cstdint>
 #include <headrace/sample/sample.hpp>
 #include <headrace/transform/plan_box.hpp>
-
-#include <cstdint>
 #include <memory>
 #include <string>
 #include <string_view>

@@ -5,9 +5,8 @@
 // digest is their sum modulo 2^128, for deliveries in another order and for unions of ranks.
 #pragma once
 
-#include <headrace/loader/batch.hpp>
-
 #include <cstdint>
+#include <headrace/loader/batch.hpp>
 #include <string>
 
 namespace headrace {

@@ -7,27 +7,26 @@
 // When not to use it: for a few items in a loop; pipeline.run() does that without threads.
 //
 // Invariants
-//   I1  A sample is a function of (seed, epoch, item, patch): not of threads, window, hold, help, time or errors elsewhere.
-//   I2  Memory: window + hold slots, made at construction; no more steps than that exist.
-//   I3  An epoch ends only when every item has been delivered or its error thrown.
+//   I1  A sample is a function of (seed, epoch, item, patch): not of threads, window, hold, help, time or errors
+//   elsewhere. I2  Memory: window + hold slots, made at construction; no more steps than that exist. I3  An epoch ends
+//   only when every item has been delivered or its error thrown.
 //
-// Errors: a failing item throws ItemError from the next() that would have delivered its batch; the batches before it arrive,
-// and the call after it goes on with the step behind it. HoldError when the trainer keeps more than `hold` batches: nothing
-// has changed, let one go and call again. ForkError in a forked child.
-// Thread-safety: one thread at a time calls a loader's functions; batches and tensors may be used and dropped anywhere.
-// Leaving early: leaving a loop over an epoch, asking for another epoch and destruction cancel what is in flight: no further
-// item is begun. Only destruction waits for the items being worked on, and gives up on user code after `shutdown_timeout`.
+// Errors: a failing item throws ItemError from the next() that would have delivered its batch; the batches before it
+// arrive, and the call after it goes on with the step behind it. HoldError when the trainer keeps more than `hold`
+// batches: nothing has changed, let one go and call again. ForkError in a forked child. Thread-safety: one thread at a
+// time calls a loader's functions; batches and tensors may be used and dropped anywhere. Leaving early: leaving a loop
+// over an epoch, asking for another epoch and destruction cancel what is in flight: no further item is begun. Only
+// destruction waits for the items being worked on, and gives up on user code after `shutdown_timeout`.
 #pragma once
 
+#include <chrono>
+#include <cstdint>
 #include <headrace/dataset/dataset.hpp>
 #include <headrace/loader/batch.hpp>
 #include <headrace/loader/error.hpp>
 #include <headrace/loader/options.hpp>
 #include <headrace/runtime/engine_types.hpp>
 #include <headrace/transform/pipeline.hpp>
-
-#include <chrono>
-#include <cstdint>
 #include <iterator>
 #include <memory>
 #include <optional>
@@ -35,13 +34,13 @@
 namespace headrace {
 
 struct LoaderStats {
-  unsigned threads = 0;          // that really work, of those asked for
-  unsigned window = 0;           // steps in flight at most
-  std::uint64_t slots = 0;       // window + hold
-  std::size_t slot_bytes = 0;    // each
-  std::uint64_t patches = 0;     // made (also those prefetched)
-  std::uint64_t bytes_to_slots = 0;    // written into batch memory
-  std::uint64_t bytes_to_scratch = 0;  // written to intermediate memory
+  unsigned threads = 0;                 // that really work, of those asked for
+  unsigned window = 0;                  // steps in flight at most
+  std::uint64_t slots = 0;              // window + hold
+  std::size_t slot_bytes = 0;           // each
+  std::uint64_t patches = 0;            // made (also those prefetched)
+  std::uint64_t bytes_to_slots = 0;     // written into batch memory
+  std::uint64_t bytes_to_scratch = 0;   // written to intermediate memory
   std::uint64_t scratch_from_heap = 0;  // intermediate tensors for which pooled memory was too small or taken
   EngineStats engine{};
 };
@@ -56,8 +55,8 @@ class Loader {
  public:
   class Epoch;
 
-  // Throws std::invalid_argument (no items, a batch of 0, more threads, window or hold than there can be, a step larger than
-  // the memory budget), TransformError (the pipeline does not suit the dataset's specification), std::bad_alloc.
+  // Throws std::invalid_argument (no items, a batch of 0, more threads, window or hold than there can be, a step larger
+  // than the memory budget), TransformError (the pipeline does not suit the dataset's specification), std::bad_alloc.
   Loader(Dataset dataset, Pipeline pipeline, LoaderOptions options = {});
   ~Loader();
   Loader(const Loader&) = delete;
@@ -85,9 +84,9 @@ class Loader {
   std::unique_ptr<State> state_;
 };
 
-// One epoch's batches, once, in order. Move-only, and not to outlive the loader. Dropping it in the middle of its iteration
-// abandons the rest of the epoch: next() then says end until another epoch is asked for. A range that was never iterated only
-// chooses the epoch, for next() and its like.
+// One epoch's batches, once, in order. Move-only, and not to outlive the loader. Dropping it in the middle of its
+// iteration abandons the rest of the epoch: next() then says end until another epoch is asked for. A range that was
+// never iterated only chooses the epoch, for next() and its like.
 class Loader::Epoch {
  public:
   class Iterator {

@@ -1,15 +1,14 @@
-// How a Loader works. None of these change what a sample is, except seed, shuffle, batch_size and drop_last (which samples,
-// in which order, in which batch): results do not depend on threads, window, hold, help or memory.
+// How a Loader works. None of these change what a sample is, except seed, shuffle, batch_size and drop_last (which
+// samples, in which order, in which batch): results do not depend on threads, window, hold, help or memory.
 #pragma once
-
-#include <headrace/dataset/sampler.hpp>
-#include <headrace/runtime/engine_types.hpp>
-#include <headrace/runtime/processors.hpp>
 
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <headrace/dataset/sampler.hpp>
+#include <headrace/runtime/engine_types.hpp>
+#include <headrace/runtime/processors.hpp>
 #include <optional>
 
 namespace headrace {
@@ -18,16 +17,16 @@ struct LoaderOptions {
   std::uint32_t batch_size = 1;  // items per step; a batch has batch_size x (patches per item) samples
   bool shuffle = false;
   std::uint64_t seed = 0;
-  unsigned threads = default_threads();  // worker threads; 0 does everything in the consumer: the reference
-  unsigned window = 0;                   // steps in flight; 0: at least four items per thread within the memory budget
-  unsigned hold = 2;                     // batches the trainer may keep at once
-  bool help = true;                      // a waiting consumer works on the step it waits for
-  bool drop_last = false;                // an epoch's incomplete last step is left out
+  unsigned threads = default_threads();   // worker threads; 0 does everything in the consumer: the reference
+  unsigned window = 0;                    // steps in flight; 0: at least four items per thread within the memory budget
+  unsigned hold = 2;                      // batches the trainer may keep at once
+  bool help = true;                       // a waiting consumer works on the step it waits for
+  bool drop_last = false;                 // an epoch's incomplete last step is left out
   std::optional<std::uint32_t> epochs{};  // prefetch ends after this many epochs; without it, it runs on into the next
-  std::optional<Sampler> sampler{};      // instead of shuffle
-  std::size_t memory_budget = 0;         // bytes for batch slots; 0: a quarter of the machine's memory
-  bool keep_plans = false;               // keep every random decision: batch.plan(i, op)
-  std::chrono::milliseconds shutdown_timeout{10000};  // how long destruction waits for user code in flight
+  std::optional<Sampler> sampler{};       // instead of shuffle
+  std::size_t memory_budget = 0;          // bytes for batch slots; 0: a quarter of the machine's memory
+  bool keep_plans = false;                // keep every random decision: batch.plan(i, op)
+  std::chrono::milliseconds shutdown_timeout{10000};       // how long destruction waits for user code in flight
   std::function<void(const ShutdownReport&)> on_detach{};  // called by the destructor when that was not enough
 };
 

@@ -4,19 +4,21 @@
 //     EXPECT_TRUE(report.equal) << report.message();
 //
 // Two examinations, the first difference found is reported with item, patch, op and field:
-//   1. Hidden state, on one thread, op by op: items are made alone, then two at a time in step (plan A, plan B, apply A,
-//      apply B), then again, with different garbage in new memory each time. State behind `mutable`, a captured reference, a
-//      static or a leased instance, a clock, a generator of the op's own and voxels never written all show as a difference.
-//   2. The loader, whole epochs, over a matrix of thread counts, windows and random delays per item: every sample of every
+//   1. Hidden state, on one thread, op by op: items are made alone, then two at a time in step (plan A, plan B, apply
+//   A,
+//      apply B), then again, with different garbage in new memory each time. State behind `mutable`, a captured
+//      reference, a static or a leased instance, a clock, a generator of the op's own and voxels never written all show
+//      as a difference.
+//   2. The loader, whole epochs, over a matrix of thread counts, windows and random delays per item: every sample of
+//   every
 //      run against the first run's.
-// What it cannot see: state that never changes the result of the items examined, and races that do not happen while it runs
-// (use the thread sanitizer for those).
+// What it cannot see: state that never changes the result of the items examined, and races that do not happen while it
+// runs (use the thread sanitizer for those).
 #pragma once
-
-#include <headrace/loader/loader.hpp>
 
 #include <chrono>
 #include <cstdint>
+#include <headrace/loader/loader.hpp>
 #include <optional>
 #include <string>
 #include <vector>
@@ -24,22 +26,23 @@
 namespace headrace {
 
 struct VerifyOptions {
-  LoaderOptions loader{};                    // batch_size, shuffle, seed, sampler, ...; threads and window are varied
+  LoaderOptions loader{};  // batch_size, shuffle, seed, sampler, ...; threads and window are varied
   std::vector<unsigned> threads{0, 1, 2, 8};
   std::vector<unsigned> windows{1, 3};
-  std::vector<std::chrono::microseconds> delays{std::chrono::microseconds(0)};  // the most an item or a patch is held up
+  std::vector<std::chrono::microseconds> delays{
+      std::chrono::microseconds(0)};  // the most an item or a patch is held up
   std::uint32_t epochs = 2;
-  std::uint64_t hidden_state_items = 4;      // items for the first examination; 0 leaves it out
+  std::uint64_t hidden_state_items = 4;  // items for the first examination; 0 leaves it out
 };
 
 struct VerifyDifference {
-  std::string how;             // which examination, or which run against which
+  std::string how;  // which examination, or which run against which
   std::uint64_t epoch = 0;
   std::uint64_t position = 0;  // in the epoch's order (examination 2); equal to index in examination 1
   std::uint64_t index = 0;     // in the dataset
   std::uint32_t patch = 0;
-  std::string op{};            // the first op after which it differs, where that is known: "3 (RandAffine)"
-  std::string field{};         // the first field that differs; empty when the sample itself is another one
+  std::string op{};     // the first op after which it differs, where that is known: "3 (RandAffine)"
+  std::string field{};  // the first field that differs; empty when the sample itself is another one
 };
 
 struct VerifyReport {

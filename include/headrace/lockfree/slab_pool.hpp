@@ -45,14 +45,18 @@ class SlabPool {
   /// A free slab, or nothing when every word was seen empty. Thread-safe.
   /// Progress: lock-free (a retry means that another thread took or gave back a slab of the same word).
   [[nodiscard]] std::optional<std::uint32_t> acquire() noexcept {
-    for (std::uint32_t w = 0; w < word_count_; ++w) {
+    const std::uint32_t first = hint_.load(std::memory_order_relaxed);  // relaxed: only where the search begins
+    for (std::uint32_t n = 0; n < word_count_; ++n) {
+      const std::uint32_t w = first + n < word_count_ ? first + n : first + n - word_count_;
       // relaxed: only a guess; the compare-exchange decides.
       std::uint64_t bits = words_[w].bits.load(std::memory_order_relaxed);
       while (bits != 0) {
         const std::uint64_t rest = bits & (bits - 1);
         // [A1] acquire, from [R1]: what the last holder did to the slab is done. A failure only reloads the guess.
-        if (words_[w].bits.compare_exchange_weak(bits, rest, std::memory_order_acquire, std::memory_order_relaxed))
+        if (words_[w].bits.compare_exchange_weak(bits, rest, std::memory_order_acquire, std::memory_order_relaxed)) {
+          if (n != 0) hint_.store(w, std::memory_order_relaxed);  // relaxed: as above
           return w * 64 + static_cast<std::uint32_t>(std::countr_zero(bits));
+        }
       }
     }
     return std::nullopt;
@@ -88,6 +92,7 @@ class SlabPool {
   const std::uint32_t count_;
   const std::uint32_t word_count_;
   std::unique_ptr<Word[]> words_;
+  alignas(cache_line) Atom<std::uint32_t> hint_{0};  // the word of a recent acquire
 };
 
 // Ordering table

@@ -138,7 +138,10 @@ class EngineConsumer {
     core_->bindings[bound_ % core_->window].store(std::uint64_t{count} << 16 | *slot, std::memory_order_release);
     ++bound_;
     window_high_water_ = std::max(window_high_water_, static_cast<unsigned>(bound_ - delivered_));
-    slots_high_water_ = std::max(slots_high_water_, core_->slots - core_->pool.available());
+    // relaxed: a statistic. A slot on its way back may be counted twice for a moment, hence the limit.
+    const std::uint32_t elsewhere = core_->leases.load(std::memory_order_relaxed) + steps_left();
+    const auto in_use = static_cast<unsigned>(bound_ - delivered_) + elsewhere;
+    slots_high_water_ = std::max(slots_high_water_, std::min(in_use, core_->slots));
     return true;
   }
 

@@ -17,7 +17,8 @@
 namespace headrace {
 
 /// Ends oneTBB's worker threads, if no engine is alive and the host uses no oneTBB; they start again when needed.
-/// True when they ended. Blocks until they have. Not from inside a oneTBB task.
+/// True when they ended or none was started. Blocks until they have. False, at once, while an engine or a launch is
+/// alive or a host's oneTBB limit allows no worker. Not from inside a oneTBB task.
 bool shutdown() noexcept;
 
 namespace detail {

@@ -1,8 +1,8 @@
 // Affine geometry: voxel index -> world millimetres, RAS+ (x to the right, y to the front, z up), 4x4, double.
 //
-// Array axis d of a channel-first tensor [C, n0, n1, n2] is voxel axis d of the file (NIfTI's i, j, k). An operation that
-// maps an output voxel o to the input voxel X*o changes the affine to A*X. Two-dimensional images use axes 0 and 1 only.
-// All arithmetic is in double, in a fixed order: the same bits everywhere.
+// Array axis d of a channel-first tensor [C, n0, n1, n2] is voxel axis d of the file (NIfTI's i, j, k). An operation
+// that maps an output voxel o to the input voxel X*o changes the affine to A*X. Two-dimensional images use axes 0 and 1
+// only. All arithmetic is in double, in a fixed order: the same bits everywhere.
 #pragma once
 
 #include <array>

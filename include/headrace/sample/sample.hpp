@@ -1,26 +1,25 @@
 // A sample: a small flat map from field names to tensors (with geometry), numbers, strings and voxel sets.
 //
-// Copying a sample copies handles, never voxels. Reading a tensor through get() shares; writing through tensor() goes by
-// copy-on-write, so a cached sample that many threads hold is never changed. Fields keep the order in which they were set:
-// that is their declared order, in digests too.
+// Copying a sample copies handles, never voxels. Reading a tensor through get() shares; writing through tensor() goes
+// by copy-on-write, so a cached sample that many threads hold is never changed. Fields keep the order in which they
+// were set: that is their declared order, in digests too.
 //
-// Where new voxels go: output() asks the sample's OutputPlace, which the loader sets to the batch slot (or to pooled scratch
-// memory when a later op will rewrite the field). Without one, output() is fresh heap memory. An op that produces a field
-// calls output(), fills it and calls set(): it never needs to know where it runs.
+// Where new voxels go: output() asks the sample's OutputPlace, which the loader sets to the batch slot (or to pooled
+// scratch memory when a later op will rewrite the field). Without one, output() is fresh heap memory. An op that
+// produces a field calls output(), fills it and calls set(): it never needs to know where it runs.
 //
 // Errors: std::out_of_range naming the missing field and listing those there are; std::invalid_argument for a field of
 // another kind.
 // Thread-safety: as a value; any number of threads may read one const sample.
 #pragma once
 
+#include <concepts>
+#include <cstdint>
 #include <headrace/sample/affine.hpp>
 #include <headrace/sample/field_name.hpp>
 #include <headrace/sample/spec.hpp>
 #include <headrace/sample/voxel_set.hpp>
 #include <headrace/tensor/tensor.hpp>
-
-#include <concepts>
-#include <cstdint>
 #include <memory>
 #include <span>
 #include <string>
@@ -49,7 +48,8 @@ class OutputPlace {
   virtual ~OutputPlace() = default;
   // Contiguous memory for the field's new value, contents undefined.
   virtual Tensor output(std::string_view field, DType dtype, const Shape& shape) = 0;
-  // Called before each op of a pipeline with its position: where a field goes depends on the ops that are still to come.
+  // Called before each op of a pipeline with its position: where a field goes depends on the ops that are still to
+  // come.
   virtual void before_op(std::size_t op) { (void)op; }
   // Contiguous memory that lives as long as a handle to it, for an op's intermediate results.
   virtual Tensor scratch(DType dtype, const Shape& shape) = 0;
@@ -89,9 +89,9 @@ class Sample {
   // A tensor for reading: shares, copies nothing.
   const Tensor& get(std::string_view name) const;
   const Tensor& tensor(std::string_view name) const { return get(name); }
-  // A contiguous tensor for writing in place: first copied (to the OutputPlace) unless this sample is the only owner of its
-  // voxels and they lie in C order. So code that walks from mutable_data() over numel() elements is right, also behind a crop
-  // or a flip. In a loader the copy goes into the batch, where the voxels have to go anyway.
+  // A contiguous tensor for writing in place: first copied (to the OutputPlace) unless this sample is the only owner of
+  // its voxels and they lie in C order. So code that walks from mutable_data() over numel() elements is right, also
+  // behind a crop or a flip. In a loader the copy goes into the batch, where the voxels have to go anyway.
   Tensor& tensor(std::string_view name);
   double real(std::string_view name) const;  // integers convert
   std::int64_t integer(std::string_view name) const;
@@ -113,7 +113,9 @@ class Sample {
   void set(std::string_view name, T value) {
     set_value(name, static_cast<std::int64_t>(value));
   }
-  void set(std::string_view name, std::string value) { set_value(name, std::make_shared<const std::string>(std::move(value))); }
+  void set(std::string_view name, std::string value) {
+    set_value(name, std::make_shared<const std::string>(std::move(value)));
+  }
   void set(std::string_view name, std::shared_ptr<const VoxelSet> value) { set_value(name, std::move(value)); }
   void set_path(std::string_view name, std::string path);
   void erase(std::string_view name);  // a missing field is ignored

@@ -1,12 +1,11 @@
 // What is known about a sample before the first one is made: names, kinds, types and shapes of its fields.
 //
-// A dataset states the specification of its items; every transform maps it (`infer`); the loader lays out its batch slots
-// from what comes out at the end. A size that is not known yet (the extent of a volume on disk) is `unknown`.
+// A dataset states the specification of its items; every transform maps it (`infer`); the loader lays out its batch
+// slots from what comes out at the end. A size that is not known yet (the extent of a volume on disk) is `unknown`.
 #pragma once
 
 #include <headrace/tensor/dtype.hpp>
 #include <headrace/tensor/shape.hpp>
-
 #include <string>
 #include <string_view>
 #include <vector>
@@ -23,9 +22,9 @@ struct FieldSpec {
   DType dtype = DType::f32;  // tensors only
   Shape shape{};             // tensors only, channel first; `unknown` where not known
 
-  bool known() const noexcept;          // every size is known
-  std::size_t bytes() const;            // of a known tensor; throws std::logic_error otherwise, std::length_error beyond 64 bits
-  std::string str() const;              // "image f32 [1, ?, ?, ?]"
+  bool known() const noexcept;  // every size is known
+  std::size_t bytes() const;  // of a known tensor; throws std::logic_error otherwise, std::length_error beyond 64 bits
+  std::string str() const;    // "image f32 [1, ?, ?, ?]"
   friend bool operator==(const FieldSpec&, const FieldSpec&) = default;
 };
 

@@ -1,14 +1,13 @@
-// A set of voxels as a bitmap with rank and select: 1 bit (and 1/8 bit of index) per voxel instead of the 8 bytes per member
-// of an index array, shared and never copied.
+// A set of voxels as a bitmap with rank and select: 1 bit (and 1/8 bit of index) per voxel instead of the 8 bytes per
+// member of an index array, shared and never copied.
 //
-// Invariants: bit v stands for the voxel with C-order linear index v over the spatial axes; immutable after construction.
-// select(k), the k-th member in ascending order, takes O(log n) (a search over counts per 512 voxels, then one word).
-// Thread-safety: const, any number of readers.
+// Invariants: bit v stands for the voxel with C-order linear index v over the spatial axes; immutable after
+// construction. select(k), the k-th member in ascending order, takes O(log n) (a search over counts per 512 voxels,
+// then one word). Thread-safety: const, any number of readers.
 #pragma once
 
-#include <headrace/tensor/shape.hpp>
-
 #include <cstdint>
+#include <headrace/tensor/shape.hpp>
 #include <vector>
 
 namespace headrace {
@@ -16,8 +15,9 @@ namespace headrace {
 class VoxelSet {
  public:
   VoxelSet() = default;
-  // An empty set over the given spatial shape; fill it word by word (bit b of word w is voxel 64*w + b), then it is frozen.
-  // Bits beyond the last voxel must be 0: throws std::invalid_argument otherwise, and for a wrong number of words.
+  // An empty set over the given spatial shape; fill it word by word (bit b of word w is voxel 64*w + b), then it is
+  // frozen. Bits beyond the last voxel must be 0: throws std::invalid_argument otherwise, and for a wrong number of
+  // words.
   VoxelSet(const Shape& spatial, std::vector<std::uint64_t> words);
 
   const Shape& shape() const noexcept { return shape_; }

@@ -1,8 +1,8 @@
-// DLPack's structures, byte for byte (ABI version 1; https://dmlc.github.io/dlpack/latest/c_api.html), in a namespace of our
-// own: they clash with no <dlpack/dlpack.h> of any age. For programs without that header, and for our own use.
+// DLPack's structures, byte for byte (ABI version 1; https://dmlc.github.io/dlpack/latest/c_api.html), in a namespace
+// of our own: they clash with no <dlpack/dlpack.h> of any age. For programs without that header, and for our own use.
 //
-// The two structures that travel are also declared, and only declared, under their C names: pointers to them go to and from
-// code that includes the real header, in either order of inclusion.
+// The two structures that travel are also declared, and only declared, under their C names: pointers to them go to and
+// from code that includes the real header, in either order of inclusion.
 #pragma once
 
 #include <cstddef>
@@ -66,7 +66,8 @@ struct ManagedTensorVersioned {
 };
 
 #if defined(__LP64__)
-static_assert(sizeof(Array) == 48 && offsetof(Array, rank) == 16 && offsetof(Array, dtype) == 20 && offsetof(Array, shape) == 24);
+static_assert(sizeof(Array) == 48 && offsetof(Array, rank) == 16 && offsetof(Array, dtype) == 20 &&
+              offsetof(Array, shape) == 24);
 static_assert(sizeof(ManagedTensor) == 64 && offsetof(ManagedTensor, deleter) == 56);
 static_assert(sizeof(ManagedTensorVersioned) == 80 && offsetof(ManagedTensorVersioned, flags) == 24 &&
               offsetof(ManagedTensorVersioned, array) == 32);

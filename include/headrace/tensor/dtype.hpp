@@ -1,8 +1,8 @@
 // Element types of a Tensor, their sizes and names, and a visitor that turns a run-time type into a compile-time one.
 //
-// Half and bfloat16 are storage formats: arithmetic on them is the caller's business. Conversion to them rounds once, to
-// nearest even, from the full value (a double or a 64-bit integer), whatever the host's rounding mode: overflow becomes
-// infinity, NaN the quiet NaN of the same sign. Conversion from them is exact.
+// Half and bfloat16 are storage formats: arithmetic on them is the caller's business. Conversion to them rounds once,
+// to nearest even, from the full value (a double or a 64-bit integer), whatever the host's rounding mode: overflow
+// becomes infinity, NaN the quiet NaN of the same sign. Conversion from them is exact.
 #pragma once
 
 #include <cstddef>
@@ -26,17 +26,21 @@ struct BFloat16 {
 constexpr std::size_t size_of(DType t) noexcept {
   switch (t) {
     case DType::u8:
-    case DType::i8: return 1;
+    case DType::i8:
+      return 1;
     case DType::u16:
     case DType::i16:
     case DType::f16:
-    case DType::bf16: return 2;
+    case DType::bf16:
+      return 2;
     case DType::u32:
     case DType::i32:
-    case DType::f32: return 4;
+    case DType::f32:
+      return 4;
     case DType::u64:
     case DType::i64:
-    case DType::f64: return 8;
+    case DType::f64:
+      return 8;
   }
   return 0;
 }
@@ -48,7 +52,8 @@ constexpr bool is_floating(DType t) noexcept {
 // "u8", "i16", "f32", ...
 std::string_view name_of(DType t) noexcept;
 
-// The inverse of name_of, which also takes numpy's names ("uint8", "int16", "float32"). Throws std::invalid_argument that lists the names.
+// The inverse of name_of, which also takes numpy's names ("uint8", "int16", "float32"). Throws std::invalid_argument
+// that lists the names.
 DType parse_dtype(std::string_view name);
 
 template <class T>
@@ -130,18 +135,30 @@ struct word_of_size<8> {
 template <class F>
 decltype(auto) visit_dtype(DType t, F&& f) {
   switch (t) {
-    case DType::u8: return f(std::uint8_t{});
-    case DType::i8: return f(std::int8_t{});
-    case DType::u16: return f(std::uint16_t{});
-    case DType::i16: return f(std::int16_t{});
-    case DType::u32: return f(std::uint32_t{});
-    case DType::i32: return f(std::int32_t{});
-    case DType::u64: return f(std::uint64_t{});
-    case DType::i64: return f(std::int64_t{});
-    case DType::f16: return f(Half{});
-    case DType::bf16: return f(BFloat16{});
-    case DType::f32: return f(float{});
-    case DType::f64: break;
+    case DType::u8:
+      return f(std::uint8_t{});
+    case DType::i8:
+      return f(std::int8_t{});
+    case DType::u16:
+      return f(std::uint16_t{});
+    case DType::i16:
+      return f(std::int16_t{});
+    case DType::u32:
+      return f(std::uint32_t{});
+    case DType::i32:
+      return f(std::int32_t{});
+    case DType::u64:
+      return f(std::uint64_t{});
+    case DType::i64:
+      return f(std::int64_t{});
+    case DType::f16:
+      return f(Half{});
+    case DType::bf16:
+      return f(BFloat16{});
+    case DType::f32:
+      return f(float{});
+    case DType::f64:
+      break;
   }
   return f(double{});
 }
@@ -154,18 +171,29 @@ namespace detail {
 template <class F>
 decltype(auto) visit_arithmetic(DType t, F&& f) {
   switch (t) {
-    case DType::u8: return f(std::uint8_t{});
-    case DType::i8: return f(std::int8_t{});
-    case DType::u16: return f(std::uint16_t{});
-    case DType::i16: return f(std::int16_t{});
-    case DType::u32: return f(std::uint32_t{});
-    case DType::i32: return f(std::int32_t{});
-    case DType::u64: return f(std::uint64_t{});
-    case DType::i64: return f(std::int64_t{});
-    case DType::f32: return f(float{});
-    case DType::f64: return f(double{});
+    case DType::u8:
+      return f(std::uint8_t{});
+    case DType::i8:
+      return f(std::int8_t{});
+    case DType::u16:
+      return f(std::uint16_t{});
+    case DType::i16:
+      return f(std::int16_t{});
+    case DType::u32:
+      return f(std::uint32_t{});
+    case DType::i32:
+      return f(std::int32_t{});
+    case DType::u64:
+      return f(std::uint64_t{});
+    case DType::i64:
+      return f(std::int64_t{});
+    case DType::f32:
+      return f(float{});
+    case DType::f64:
+      return f(double{});
     case DType::f16:
-    case DType::bf16: break;
+    case DType::bf16:
+      break;
   }
   detail::throw_no_arithmetic(t);
 }

@@ -41,13 +41,15 @@ class Storage {
   // Fresh memory, contents undefined, 64-byte aligned, advised for huge pages from 2 MiB on. Throws std::bad_alloc.
   static Storage allocate(std::size_t bytes);
 
-  // Memory owned by someone else; `release` is called once when the last handle goes, on that handle's thread, and must not
-  // throw. If wrap() itself throws (std::bad_alloc; std::invalid_argument for bytes at a null address), it is not called.
+  // Memory owned by someone else; `release` is called once when the last handle goes, on that handle's thread, and must
+  // not throw. If wrap() itself throws (std::bad_alloc; std::invalid_argument for bytes at a null address), it is not
+  // called.
   static Storage wrap(void* data, std::size_t bytes, bool read_only, std::function<void()> release);
 
   // Adds a reference to a block that a pool owns.
   static Storage adopt(detail::StorageBlock& block) noexcept {
-    // relaxed: a new reference is made from an existing one (or by the pool that owns the block); nothing is published here
+    // relaxed: a new reference is made from an existing one (or by the pool that owns the block); nothing is published
+    // here
     block.count.fetch_add(1, std::memory_order_relaxed);
     return Storage(&block);
   }

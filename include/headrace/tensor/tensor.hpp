@@ -1,22 +1,22 @@
 // An n-dimensional array: element type, up to six sizes, strides (in elements, negative ones too), shared storage.
 //
 // Copying a Tensor copies a handle. Crop (narrow), flip, permute and select are views: they share storage and cost
-// nothing. Writing goes through mutable_data(): when the storage is shared or read-only, the view's own extent (never the
-// whole storage) is first copied to fresh memory, so that nobody else sees the write.
+// nothing. Writing goes through mutable_data(): when the storage is shared or read-only, the view's own extent (never
+// the whole storage) is first copied to fresh memory, so that nobody else sees the write.
 //
 // When not to use it: as a numeric library. There is just enough arithmetic for augmentations.
 //
 // Layout: channel first, C order when contiguous (the last axis has stride 1).
-// Errors: std::invalid_argument (wrong rank, axis, type), std::out_of_range (a view outside the tensor), std::length_error
-// (a size that does not fit memory), std::bad_alloc.
-// Thread-safety: as a value. Two threads may read, view and copy handles of one storage at once; a write needs one owner.
+// Errors: std::invalid_argument (wrong rank, axis, type), std::out_of_range (a view outside the tensor),
+// std::length_error (a size that does not fit memory), std::bad_alloc. Thread-safety: as a value. Two threads may read,
+// view and copy handles of one storage at once; a write needs one owner.
 #pragma once
 
+#include <concepts>
+#include <cstdint>
 #include <headrace/tensor/dtype.hpp>
 #include <headrace/tensor/shape.hpp>
 #include <headrace/tensor/storage.hpp>
-
-#include <cstdint>
 #include <initializer_list>
 #include <span>
 #include <utility>
@@ -45,11 +45,15 @@ class Tensor {
   static Tensor from(std::initializer_list<T> values, const Shape& shape) {
     return from_raw(values.begin(), values.size(), dtype_of<T>, shape);
   }
-  // A view of existing storage; offset and strides in elements. Every element must lie inside the storage, aligned for its
-  // type (std::invalid_argument otherwise). A stride of 0 repeats one element along its axis: for reading only.
+  // A view of existing storage; offset and strides in elements. Every element must lie inside the storage, aligned for
+  // its type (std::invalid_argument otherwise). A stride of 0 repeats one element along its axis: for reading only.
   Tensor(Storage storage, DType dtype, const Shape& shape, const Shape& strides, std::int64_t offset = 0);
-  // The same, contiguous from the storage's start (or from an offset).
-  Tensor(Storage storage, DType dtype, const Shape& shape, std::int64_t offset = 0);
+  // The same, contiguous from the storage's start, or from an offset (a template, so that {2} is strides and not an
+  // offset).
+  Tensor(Storage storage, DType dtype, const Shape& shape);
+  template <std::integral Offset>
+  Tensor(Storage storage, DType dtype, const Shape& shape, Offset offset)
+      : Tensor(std::move(storage), dtype, shape, contiguous_strides(shape), static_cast<std::int64_t>(offset)) {}
 
   bool defined() const noexcept { return static_cast<bool>(storage_); }
   DType dtype() const noexcept { return dtype_; }
@@ -77,8 +81,8 @@ class Tensor {
     return reinterpret_cast<T*>(mutable_raw());
   }
   std::byte* mutable_raw();
-  // True if mutable_data() would write in place: this handle is the storage's only one, the storage is not read-only, and no
-  // element is repeated by a stride of 0.
+  // True if mutable_data() would write in place: this handle is the storage's only one, the storage is not read-only,
+  // and no element is repeated by a stride of 0.
   bool writable() const noexcept { return storage_.unique() && !storage_.read_only() && !repeats(); }
 
   // One element, read and converted to T.
@@ -105,10 +109,11 @@ class Tensor {
   // Copies.
   Tensor contiguous() const;  // itself when it already is
   Tensor clone() const;       // always fresh, contiguous
-  Tensor to(DType dtype) const;  // floats to integers: truncated toward zero, clamped to the type's range, NaN becomes 0
-  // Writes src's elements, converted as to() does, into this view, which must have src's shape. Writes in place, whoever
-  // else holds the storage: for destinations that the caller owns. std::invalid_argument if the two overlap, or if this
-  // view is read-only or repeats elements.
+  Tensor to(
+      DType dtype) const;  // floats to integers: truncated toward zero, clamped to the type's range, NaN becomes 0
+  // Writes src's elements, converted as to() does, into this view, which must have src's shape. Writes in place,
+  // whoever else holds the storage: for destinations that the caller owns. std::invalid_argument if the two overlap, or
+  // if this view is read-only or repeats elements.
   void copy_from(const Tensor& src);
 
   // In-place arithmetic through copy-on-write; returns *this. f32 computes in f32, the others in double: integers are
@@ -129,6 +134,7 @@ class Tensor {
     return false;
   }
   void narrow_in_place(int axis, std::int64_t start, std::int64_t length);
+  static Shape contiguous_strides(const Shape& shape);
   static Tensor from_raw(const void* values, std::size_t count, DType dtype, const Shape& shape);
   void check_dtype(DType asked) const;
   int axis_index(int axis) const;

@@ -2,7 +2,6 @@
 #pragma once
 
 #include <headrace/sample/sample.hpp>
-
 #include <initializer_list>
 #include <string>
 #include <string_view>
@@ -25,8 +24,9 @@ class Keys {
   // The position among the names of a field, for options given per key; 0 when all() is true.
   std::size_t position(std::string_view name) const noexcept;
 
-  // Calls f(field name) for every field concerned, in the sample's order. A named field that is missing or is not a tensor is
-  // an error: std::out_of_range / std::invalid_argument naming it. f may replace the field's value but not add or erase fields.
+  // Calls f(field name) for every field concerned, in the sample's order. A named field that is missing or is not a
+  // tensor is an error: std::out_of_range / std::invalid_argument naming it. f may replace the field's value but not
+  // add or erase fields.
   template <class F>
   void for_each(const Sample& sample, F&& f) const {
     check(sample);

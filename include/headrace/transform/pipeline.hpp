@@ -1,8 +1,9 @@
 // Pipeline: ops in order, with the numbers that address their random streams.
 //
-// An item runs through the ops before the first one-to-many op once (the item's part of the pipeline); from there on, each of
-// its parts (patches) runs alone: a patch needs none of its siblings. With nested one-to-many ops, part numbers are the mixed
-// radix of the declared counts, and the outer ops are applied anew for each part (they are views, or cheap).
+// An item runs through the ops before the first one-to-many op once (the item's part of the pipeline); from there on,
+// each of its parts (patches) runs alone: a patch needs none of its siblings. With nested one-to-many ops, part numbers
+// are the mixed radix of the declared counts, and the outer ops are applied anew for each part (they are views, or
+// cheap).
 //
 // Random addresses (docs/streams.md): an op's number is its position among the random ops, declared order, depth first,
 // whether or not it runs; an op that pins its number keeps it. Ops before the first one-to-many op draw from the item's
@@ -11,14 +12,13 @@
 // A plan draws its parameters from the stream's first words; fields of random voxels, drawn in apply(), begin at word
 // `voxel_words_begin` of the same stream, so that neither can reach the other.
 //
-// Invariant: immutable; running it is const and thread-safe; the result is a function of the sample and the address alone.
-// Errors: an exception from an op arrives as TransformError with the op's position, name and patch.
+// Invariant: immutable; running it is const and thread-safe; the result is a function of the sample and the address
+// alone. Errors: an exception from an op arrives as TransformError with the op's position, name and patch.
 #pragma once
 
+#include <cstdint>
 #include <headrace/random/address.hpp>
 #include <headrace/transform/transform.hpp>
-
-#include <cstdint>
 #include <stdexcept>
 #include <string>
 #include <vector>
@@ -31,9 +31,9 @@ inline constexpr std::uint64_t voxel_words_begin = std::uint64_t{1} << 20;
 class TransformError : public std::runtime_error {
  public:
   TransformError(std::size_t op, std::string name, std::uint32_t patch, const std::string& cause);
-  std::size_t op() const noexcept { return op_; }               // position in the pipeline
+  std::size_t op() const noexcept { return op_; }  // position in the pipeline
   const std::string& op_name() const noexcept { return name_; }
-  std::uint32_t patch() const noexcept { return patch_; }       // item_patch before the first one-to-many op
+  std::uint32_t patch() const noexcept { return patch_; }  // item_patch before the first one-to-many op
   const std::string& cause() const noexcept { return cause_; }
 
  private:
@@ -55,8 +55,8 @@ class PipelineObserver {
 class Pipeline {
  public:
   Pipeline() = default;
-  // Throws std::invalid_argument: two random ops with one number, more ops than there are numbers, a reserved number, more
-  // parts than an item may have, an op that makes 0 outputs.
+  // Throws std::invalid_argument: two random ops with one number, more ops than there are numbers, a reserved number,
+  // more parts than an item may have, an op that makes 0 outputs.
   explicit Pipeline(std::vector<Transform> ops);
 
   std::size_t size() const noexcept { return ops_.size(); }
@@ -89,12 +89,12 @@ class Pipeline {
     std::uint32_t epoch = 0;
     std::uint64_t item = 0;
   };
-  // One op alone, in its two halves: what it decides, and the doing. run_item and run_part are made of these; verify() takes
-  // them apart. `patch` as patch_of() says. An op without a plan has an empty one.
+  // One op alone, in its two halves: what it decides, and the doing. run_item and run_part are made of these; verify()
+  // takes them apart. `patch` as patch_of() says. An op without a plan has an empty one.
   void plan_op(std::size_t op, const Sample& sample, const Address& address, std::uint32_t patch, PlanBox& plan) const;
   void apply_op(std::size_t op, Sample& sample, const Address& address, std::uint32_t patch, const PlanBox& plan) const;
-  // The patch number of op `op` when part `part` is made: item_patch before the first one-to-many op, then the mixed radix
-  // of the counts passed so far.
+  // The patch number of op `op` when part `part` is made: item_patch before the first one-to-many op, then the mixed
+  // radix of the counts passed so far.
   std::uint32_t patch_of(std::size_t op, std::uint32_t part) const noexcept;
 
   // Applies the ops [0, item_ops()).
@@ -105,7 +105,8 @@ class Pipeline {
   std::vector<Sample> run(const Sample& sample, const Address& address) const;
 
  private:
-  void run_op(std::size_t op, Sample& sample, const Address& address, std::uint32_t patch, PipelineObserver* observer) const;
+  void run_op(std::size_t op, Sample& sample, const Address& address, std::uint32_t patch,
+              PipelineObserver* observer) const;
 
   std::vector<Transform> ops_;
   std::vector<std::uint16_t> numbers_;
@@ -114,7 +115,9 @@ class Pipeline {
 };
 
 namespace detail {
-inline void append(std::vector<Transform>& ops, const Pipeline& p) { ops.insert(ops.end(), p.ops().begin(), p.ops().end()); }
+inline void append(std::vector<Transform>& ops, const Pipeline& p) {
+  ops.insert(ops.end(), p.ops().begin(), p.ops().end());
+}
 template <class T>
 void append(std::vector<Transform>& ops, T&& op) {
   if constexpr (std::is_same_v<std::remove_cvref_t<T>, Pipeline>)

@@ -1,10 +1,9 @@
-// RandomDelay: changes nothing and takes a random time, another one in each run. For tests and for verify(): results must
-// not depend on it. Put before and after a pipeline, it shakes up which thread does what.
+// RandomDelay: changes nothing and takes a random time, another one in each run. For tests and for verify(): results
+// must not depend on it. Put before and after a pipeline, it shakes up which thread does what.
 #pragma once
 
-#include <headrace/transform/transform.hpp>
-
 #include <chrono>
+#include <headrace/transform/transform.hpp>
 #include <string>
 
 namespace headrace {

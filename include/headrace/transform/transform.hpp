@@ -7,22 +7,21 @@
 //   3. a struct with void apply(Sample&) const: deterministic
 // A callable whose call operator is not const (a `mutable` lambda) does not compile. Optional members of an op:
 //   static constexpr const char* name = "RandFlip";     the name in errors and fingerprints (default: the type's)
-//   unsigned count() const;                              one-to-many: outputs per input (form 1); plan is called once per output
-//   SampleSpec infer(SampleSpec) const;                  what it does to the specification (default: nothing)
-//   Effect effect(std::string_view field) const;         what it may do to a field (default: in_place)
+//   unsigned count() const;                              one-to-many: outputs per input (form 1); plan is called once
+//   per output SampleSpec infer(SampleSpec) const;                  what it does to the specification (default:
+//   nothing) Effect effect(std::string_view field) const;         what it may do to a field (default: in_place)
 //   std::string describe() const;                        its options as text, for fingerprints
 //   std::optional<std::uint16_t> op_number() const;      pins its number in the random address
 //
-// Hidden state (a `mutable` member, a captured reference, a static) compiles; headrace::verify finds it, and leased() is the
-// way to use something stateful.
+// Hidden state (a `mutable` member, a captured reference, a static) compiles; headrace::verify finds it, and leased()
+// is the way to use something stateful.
 #pragma once
 
+#include <concepts>
 #include <headrace/random/rng.hpp>
 #include <headrace/sample/sample.hpp>
 #include <headrace/sample/spec.hpp>
 #include <headrace/transform/plan_box.hpp>
-
-#include <concepts>
 #include <memory>
 #include <optional>
 #include <string>
@@ -33,7 +32,8 @@
 
 namespace headrace {
 
-// What an op may do to a field: nothing; replace it by a strided view; write elements in place; produce new voxels elsewhere.
+// What an op may do to a field: nothing; replace it by a strided view; write elements in place; produce new voxels
+// elsewhere.
 enum class Effect : std::uint8_t { none, view, in_place, rewrite };
 
 namespace detail {
@@ -44,12 +44,18 @@ concept plans = requires(const T& op, const Sample& s, Rng& rng) {
   { op.plan(s, rng) } -> std::same_as<typename T::Plan>;
 };
 template <class T>
-concept applies_plan = plans<T> && requires(const T& op, Sample& s, const typename T::Plan& p) { op.apply(s, p); };
+concept applies_plan = plans<T> && requires(const T& op, Sample& s, const typename T::Plan& p) {
+  op.apply(s, p);
+};
 template <class T>
-concept applies_plan_with_voxels =
-    plans<T> && requires(const T& op, Sample& s, const typename T::Plan& p, const Rng& rng) { op.apply(s, p, rng); };
+concept applies_plan_with_voxels = plans<T> &&
+    requires(const T& op, Sample& s, const typename T::Plan& p, const Rng& rng) {
+  op.apply(s, p, rng);
+};
 template <class T>
-concept applies = requires(const T& op, Sample& s) { op.apply(s); };
+concept applies = requires(const T& op, Sample& s) {
+  op.apply(s);
+};
 
 // Readable names of a type without its namespaces.
 std::string type_name(const std::type_info& type);
@@ -78,30 +84,44 @@ class TransformOf final : public TransformModel {
   static constexpr bool with_plan = applies_plan<T> || applies_plan_with_voxels<T>;
   static constexpr bool with_rng = !with_plan && !applies<T> && std::is_invocable_v<const T&, Sample&, Rng&>;
   static constexpr bool plain = !with_plan && (applies<T> || std::is_invocable_v<const T&, Sample&>);
-  static_assert(with_plan || with_rng || plain,
-                "a transform must be const: give plan(const Sample&, Rng&) const and apply(Sample&, const Plan&) const, "
-                "or a call operator (Sample&) const or (Sample&, Rng&) const; wrap stateful things in leased()");
+  static_assert(
+      with_plan || with_rng || plain,
+      "a transform must be const: give plan(const Sample&, Rng&) const and apply(Sample&, const Plan&) const, "
+      "or a call operator (Sample&) const or (Sample&, Rng&) const; wrap stateful things in leased()");
 
   explicit TransformOf(T op) : op_(std::move(op)) {}
 
   std::string name() const override {
-    if constexpr (requires { { T::name } -> std::convertible_to<std::string_view>; })
+    if constexpr (requires {
+                    { T::name } -> std::convertible_to<std::string_view>;
+                  })
       return std::string(T::name);
-    else if constexpr (requires { { op_.name() } -> std::convertible_to<std::string>; })
+    else if constexpr (requires {
+                         { op_.name() } -> std::convertible_to<std::string>;
+                       })
       return op_.name();
     else
       return type_name(typeid(T));
   }
   bool random() const override {
-    if constexpr (requires { { op_.random() } -> std::same_as<bool>; })
+    if constexpr (requires {
+                    { op_.random() } -> std::same_as<bool>;
+                  })
       return op_.random();
     else
       return with_plan || with_rng;
   }
   bool has_plan() const override { return with_plan; }
-  bool one_to_many() const override { return requires(const T& op) { { op.count() } -> std::convertible_to<unsigned>; }; }
+  bool one_to_many() const override {
+    return requires(const T& op) {
+      { op.count() } -> std::convertible_to<unsigned>;
+    };
+  }
   unsigned count() const override {
-    if constexpr (requires { { op_.count() } -> std::convertible_to<unsigned>; }) return op_.count();
+    if constexpr (requires {
+                    { op_.count() } -> std::convertible_to<unsigned>;
+                  })
+      return op_.count();
     return 1;
   }
   SampleSpec infer(SampleSpec spec) const override {
@@ -111,19 +131,31 @@ class TransformOf final : public TransformModel {
       return spec;
   }
   Effect effect(std::string_view field) const override {
-    if constexpr (requires { { op_.effect(field) } -> std::same_as<Effect>; }) return op_.effect(field);
+    if constexpr (requires {
+                    { op_.effect(field) } -> std::same_as<Effect>;
+                  })
+      return op_.effect(field);
     return Effect::in_place;
   }
   std::string describe() const override {
-    if constexpr (requires { { op_.describe() } -> std::convertible_to<std::string>; }) return op_.describe();
+    if constexpr (requires {
+                    { op_.describe() } -> std::convertible_to<std::string>;
+                  })
+      return op_.describe();
     return {};
   }
-  bool fingerprinted() const override { return requires(const T& op) { op.describe(); }; }
+  bool fingerprinted() const override {
+    return requires(const T& op) { op.describe(); };
+  }
   std::optional<std::uint16_t> op_number() const override {
-    if constexpr (requires { { op_.op_number() } -> std::same_as<std::optional<std::uint16_t>>; }) return op_.op_number();
+    if constexpr (requires {
+                    { op_.op_number() } -> std::same_as<std::optional<std::uint16_t>>;
+                  })
+      return op_.op_number();
     return std::nullopt;
   }
-  void plan([[maybe_unused]] const Sample& sample, [[maybe_unused]] Rng& rng, [[maybe_unused]] PlanBox& box) const override {
+  void plan([[maybe_unused]] const Sample& sample, [[maybe_unused]] Rng& rng,
+            [[maybe_unused]] PlanBox& box) const override {
     if constexpr (with_plan) box.emplace(op_.plan(sample, rng));
   }
   void apply(Sample& sample, [[maybe_unused]] const PlanBox& box, [[maybe_unused]] Rng& rng) const override {
@@ -148,8 +180,8 @@ class TransformOf final : public TransformModel {
 class Transform {
  public:
   template <class T>
-    requires(!std::same_as<std::remove_cvref_t<T>, Transform>)
-  Transform(T&& op)  // NOLINT(google-explicit-constructor): ops convert to transforms wherever one is expected
+  requires(!std::same_as<std::remove_cvref_t<T>, Transform>)
+      Transform(T&& op)  // NOLINT(google-explicit-constructor): ops convert to transforms wherever one is expected
       : model_(std::make_shared<const detail::TransformOf<std::remove_cvref_t<T>>>(std::forward<T>(op))) {}
 
   const detail::TransformModel* operator->() const noexcept { return model_.get(); }

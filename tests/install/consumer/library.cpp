@@ -1,5 +1,5 @@
-// Uses headrace::headrace from an install tree: the whole chain on synthetic volumes, with a callable of the host's own.
-// What it prints must not depend on the compiler flags of this file. (With -ffast-math the start-up code even sets
+// Uses headrace::headrace from an install tree: the whole chain on synthetic volumes, with a callable of the host's
+// own. What it prints must not depend on the compiler flags of this file. (With -ffast-math the start-up code even sets
 // flush-to-zero for the process.)
 #include <cstdio>
 #include <headrace/headrace.hpp>
@@ -36,7 +36,8 @@ int main() {
                   hr::FgBgToIndices({.label_key = "label", .image_key = "image"})));
   const auto augment = hr::compose(
       hr::RandCropByPosNegLabel({.label_key = "label", .spatial_size = {16, 15, 14}, .num_samples = 3}),
-      hr::RandAffine({.prob = 0.8, .rotate_range = {0.3, 0.2, 0.1}, .shear_range = {0.1}, .scale_range = {0.1, 0.1, 0.1}}),
+      hr::RandAffine(
+          {.prob = 0.8, .rotate_range = {0.3, 0.2, 0.1}, .shear_range = {0.1}, .scale_range = {0.1, 0.1, 0.1}}),
       hr::RandFlip({.prob = 0.5, .spatial_axis = {0, 2}}),
       [](hr::Sample& s, hr::Rng& rng) { s.tensor("image").add_(rng.normal(0, 0.01)).mul_(rng.uniform(0.9, 1.1)); });
   for (unsigned threads : {0u, 3u}) {

@@ -52,6 +52,8 @@ inline announce() { atomic { tick++; if :: working < T -> working++; run worker(
 inline notify() {
 #ifndef SILENT
   atomic { if :: waiting -> epoch++ :: else fi }
+#else
+  skip
 #endif
 }
 
@@ -146,7 +148,7 @@ inline try_item(end) {
 proctype worker() {
   byte a, k, i, p, sl, t, fs, hs; bool got, last, fin;
 again:
-  atomic { a = working; k = tick };
+  atomic { a = working; k = tick; i = 0; p = 0; sl = 0; t = 0; fs = 0; hs = 0; got = false; last = false; fin = false };
   try_part(); if :: got -> goto again :: else fi;
   try_item(N); if :: got -> goto again :: else fi;
 #ifdef LEAVE_BLIND
@@ -172,10 +174,10 @@ inline raise() {
      limit++
   :: else -> break
   od;
-#ifndef TICK_EARLY
-#ifndef NO_ANNOUNCE
+#if defined(TICK_EARLY) || defined(NO_ANNOUNCE)
+  skip
+#else
   announce()
-#endif
 #endif
 }
 
@@ -258,7 +260,7 @@ init {
 #endif
         epoch != e;                                        /* the futex */
         waiting = false;
-look:   skip
+look:   skip; d_step { i = 0; p = 0; sl = 0; t = 0; fs = 0; hs = 0; got = false; last = false; fin = false; e = 0 }
      od;
      assert(ring_step[delivered % W] == delivered);
      sl = ring[delivered % W];
@@ -267,7 +269,8 @@ look:   skip
      assert(next - delivered <= W);
      delivered++;
      busy[sl] = false;
-     raise()
+     raise();
+     d_step { i = 0; p = 0; sl = 0; t = 0; fs = 0; hs = 0; got = false; last = false; fin = false; e = 0 }
   od;
   voided == 0;                                             /* every cancelled step's slot came back */
   assert(next == N)
