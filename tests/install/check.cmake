@@ -35,7 +35,7 @@ run(${CMAKE_COMMAND} --install ${BUILD_DIR} --prefix ${prefix})
 set(native -march=native)
 set(for_processor)
 if(TOOLCHAIN)
-  # What the install tree's own find root hides: the prefix.
+  # Packages are looked for outside the toolchain's root as well: the prefix is there.
   set(for_processor -DCMAKE_TOOLCHAIN_FILE=${TOOLCHAIN} -DCMAKE_FIND_ROOT_PATH_MODE_PACKAGE=BOTH)
   set(native -march=armv8.2-a)
 endif()

@@ -136,16 +136,17 @@ TEST(Progress, ReorderRing_publish_first) {
       "ReorderRing(2)", "1 of 2 publishers of a sequence",
       [] {
         auto ring = std::make_shared<ReorderRing<std::uint16_t, ScheduledAtomic>>(2);
-        return Threads{[ring] { static_cast<void>(ring->publish_first(0, 1)); },
-                       {[ring](const Meter& meter) {
-                          static_cast<void>(meter([&] { return ring->publish_first(0, 2); }));
-                          static_cast<void>(meter([&] { return ring->publish_first(1, 3); }));  // may be revoked already
-                        },
-                        [ring](const Meter& meter) {
-                          for (int i = 0; i < 5; ++i) static_cast<void>(meter([&] { return ring->try_take(); }));
-                          static_cast<void>(meter([&] { return ring->revoke(); }));
-                        }},
-                       ring};
+        return Threads{
+            [ring] { static_cast<void>(ring->publish_first(0, 1)); },
+            {[ring](const Meter& meter) {
+               static_cast<void>(meter([&] { return ring->publish_first(0, 2); }));
+               static_cast<void>(meter([&] { return ring->publish_first(1, 3); }));  // may be revoked already
+             },
+             [ring](const Meter& meter) {
+               for (int i = 0; i < 5; ++i) static_cast<void>(meter([&] { return ring->try_take(); }));
+               static_cast<void>(meter([&] { return ring->revoke(); }));
+             }},
+            ring};
       },
       100);
   EXPECT_EQ(verdict.points, 1u);
