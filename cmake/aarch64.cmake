@@ -17,6 +17,9 @@ set(ENV{PKG_CONFIG_SYSROOT_DIR} ${headrace_sysroot})
 
 # The compiler would look into the host's /usr/include for what a package brings.
 set(CMAKE_CXX_FLAGS_INIT "-isystem ${headrace_sysroot}/usr/include/aarch64-linux-gnu -isystem ${headrace_sysroot}/usr/include")
+# What a library of the sysroot needs in turn.
+set(CMAKE_EXE_LINKER_FLAGS_INIT
+    "-Wl,-rpath-link,${headrace_sysroot}/usr/lib/aarch64-linux-gnu:${headrace_sysroot}/lib/aarch64-linux-gnu")
 
 # The loader and all libraries at run time come from the sysroot, too.
 find_program(HEADRACE_QEMU NAMES qemu-aarch64 qemu-aarch64-static)
