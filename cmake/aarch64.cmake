@@ -11,7 +11,9 @@ set(CMAKE_FIND_ROOT_PATH ${headrace_sysroot})
 set(CMAKE_FIND_ROOT_PATH_MODE_PROGRAM NEVER)
 set(CMAKE_FIND_ROOT_PATH_MODE_LIBRARY ONLY)
 set(CMAKE_FIND_ROOT_PATH_MODE_INCLUDE ONLY)
-set(CMAKE_FIND_ROOT_PATH_MODE_PACKAGE ONLY)
+if(NOT DEFINED CMAKE_FIND_ROOT_PATH_MODE_PACKAGE)  # BOTH: somebody looks for a package that is not in the sysroot
+  set(CMAKE_FIND_ROOT_PATH_MODE_PACKAGE ONLY)
+endif()
 set(ENV{PKG_CONFIG_LIBDIR} ${headrace_sysroot}/usr/lib/aarch64-linux-gnu/pkgconfig:${headrace_sysroot}/usr/share/pkgconfig)
 set(ENV{PKG_CONFIG_SYSROOT_DIR} ${headrace_sysroot})
 

@@ -192,7 +192,7 @@ ROWS = [
         "*limit_of_one*", (
             ("src/runtime/worker_arena.cpp", "std::min<std::size_t>(threads, allowed - 1)", "std::min<std::size_t>(threads, allowed)"),),
         short=True),
-    Row("18b", "engine: the consumer never does the work itself", ENGINE_TESTS + "neighbour_test.cpp", "*comes_later*", (
+    Row("18b", "engine: the consumer never does the work itself", ENGINE_TESTS + "neighbour_test.cpp", "*only_worker*", (
         (CONSUMER, "    alone_ = true;\n", ""),), limit=20),
     # 19: loops inside parts
     Row("19a", "engine: workers are started as tasks that a waiting thread may steal", ENGINE_TESTS + "engine_faults_test.cpp",
