@@ -57,7 +57,7 @@ bool others_go_on(Queue& queue, Victims who, const Points& points, bool one_thre
     script.insert(script.end(), points[v] + 2, v);
   }
   scheduler.script(script);
-  const std::uint64_t items = one_thread ? 500 : static_cast<std::uint64_t>(test::scaled(500));
+  const auto items = static_cast<std::uint64_t>(test::scaled(500));
   std::atomic<std::uint64_t> pushed{0}, popped{0};
   std::atomic<bool> in_order{true};
   const auto push = [&](const Meter& meter) {
