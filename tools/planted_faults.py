@@ -67,11 +67,11 @@ ROWS = [
     Row("3a", "IndexRing: two takers get one number", TESTS + "rings_linearizable_test.cpp", "*small_histories*", (
         (INDEX, "if (head_.compare_exchange_strong(head, next(head), std::memory_order_relaxed, std::memory_order_relaxed)) {",
          "if (head_.load(std::memory_order_relaxed) == head &&\n"
-         "            (head_.store(next(head), std::memory_order_relaxed), true)) {"),), short=True, limit=10),
+         "            (head_.store(next(head), std::memory_order_relaxed), true)) {"),), limit=10),
     Row("3b", "the same, on real threads", TESTS + "rings_stress_test.cpp", "*Histories*", (
         (INDEX, "if (head_.compare_exchange_strong(head, next(head), std::memory_order_relaxed, std::memory_order_relaxed)) {",
          "if (head_.load(std::memory_order_relaxed) == head &&\n"
-         "            (head_.store(next(head), std::memory_order_relaxed), true)) {"),)),
+         "            (head_.store(next(head), std::memory_order_relaxed), true)) {"),), short=True),
     Row("3c", "IndexRing: the tail may lag by more than a lap", TESTS + "rings_linearizable_test.cpp", "*small_histories*", (
         (INDEX, "lag_(size < most_lag ? static_cast<unsigned>(size) : most_lag)", "lag_(most_lag)"),), limit=10),
     # 4: the end of the stream is not an empty queue
@@ -83,18 +83,18 @@ ROWS = [
     # 5: counters that wrap
     Row("5a", "IndexRing: cycles are compared by `<`", TESTS + "mpmc_ring_test.cpp", "*wrap*", (
         (INDEX, "return static_cast<Word>((cycle(entry) + 1) << index_bits) == static_cast<Word>(cycle(position) << index_bits);",
-         "return cycle(entry) < cycle(position);"),), short=True, limit=15),
+         "return cycle(entry) < cycle(position);"),), limit=15),
     Row("5b", "ReorderRing: the stamp loses the top of its sequence, the caller's does not", TESTS + "reorder_ring_test.cpp",
         "*wraps*", (
             (REORDER, "    return (stamp & ~payload_mask) == ready_stamp(s, 0);",
-             "    return (stamp & ready_bit) != 0 && stamp >> sequence_shift == s;"),)),
+             "    return (stamp & ready_bit) != 0 && stamp >> sequence_shift == s;"),), short=True),
     # 6: capacities that are no power of two
     Row("6a", "IndexRing: places by mask", TESTS + "mpmc_ring_test.cpp", "*exactly_its_capacity*", (
         (INDEX, "return place(position) + 1 == size_ ?", "return ((place(position) + 1) & (size_ - 1)) == 0 ?"),),
-        short=True, limit=15),
+        limit=15),
     Row("6b", "SpscRing: places by mask", TESTS + "spsc_ring_test.cpp", "*exactly_its_capacity*", (
         (SPSC, "    return position < capacity_ ? position : position - capacity_;\n  }\n  std::size_t lap_apart",
-         "    return position & (capacity_ - 1);\n  }\n  std::size_t lap_apart"),), limit=15),
+         "    return position & (capacity_ - 1);\n  }\n  std::size_t lap_apart"),), limit=15, short=True),
     # 7: capacity 0 and SIZE_MAX
     Row("7a", "MpmcRing: no check of the capacity", TESTS + "mpmc_ring_test.cpp", "*impossible*", (
         (MPMC, "if (capacity == 0 || capacity > max_capacity)", "if (false)"),), short=True),
@@ -178,11 +178,11 @@ ROWS = [
         short=True, limit=15),
     # 16: no wait beyond the re-check
     Row("16a", "EventCount: no re-check", TESTS + "faults_test.cpp", "*one_recheck*", (
-        (EVENTS, "longest_sleep = std::chrono::milliseconds(100);", "longest_sleep = std::chrono::hours(1);"),), short=True, limit=15),
+        (EVENTS, "longest_sleep = std::chrono::milliseconds(100);", "longest_sleep = std::chrono::hours(1);"),), limit=15),
     Row("16b", "EventCount: the notify does not reach the kernel", TESTS + "faults_test.cpp", "*before_the_recheck*", (
         (EVENTS, "if (static_cast<std::uint32_t>(before) != 0) detail", "if (static_cast<std::uint32_t>(before) > 1) detail"),)),
     Row("16c", "EventCount: lost wakeups are not counted", TESTS + "faults_test.cpp", "*one_recheck*", (
-        (EVENTS, "if (before == (suspicion | key.epoch)) rescues_", "if (before == 0) rescues_"),)),
+        (EVENTS, "if (before == (suspicion | key.epoch)) rescues_", "if (before == 0) rescues_"),), short=True),
     # 17: the epoch wraps
     Row("17a", "EventCount: epochs are compared by `<=`", TESTS + "faults_test.cpp", "*wrap_of_the_epoch*", (
         (EVENTS, "while (epoch_of(word_.load(std::memory_order_acquire)) == key.epoch) {",
