@@ -22,6 +22,7 @@ constexpr Rhythm busy{"busy", 3'000, 20'000}, asleep{"asleep", 200'000, 1'500};
 template <class Queue>
 void run_latency(benchmark::State& state, Rhythm rhythm) {
   const std::size_t n = settings.quick ? 100 : rhythm.items;
+  state.counters["line_ns"] = line_round_trip();
   Queue queue(16);
   std::vector<double> times;
   std::vector<double> burst(n);

@@ -51,6 +51,36 @@ struct Usage {
   }
 };
 
+// Nanoseconds for a cache line to go from the first processor to the second and back: virtual processors may be two
+// threads of one core now and two cores a minute later, and what queues cost goes with it. 0 with one processor.
+inline double line_round_trip() {
+  if (processors().size() < 2) return 0;
+  const std::uint32_t trips = settings.quick ? 50 : 5'000;
+  alignas(64) std::atomic<std::uint32_t> line{0};
+  std::int64_t begin = 0, end = 0;
+  std::thread other([&] {
+    pin_this_thread(1);
+    for (std::uint32_t i = 0; i < trips; ++i) {
+      while (line.load(std::memory_order_acquire) != 2 * i + 1) {
+      }
+      line.store(2 * i + 2, std::memory_order_release);
+    }
+  });
+  std::thread one([&] {
+    pin_this_thread(0);
+    for (std::uint32_t i = 0; i < trips; ++i) {
+      if (i == trips / 10) begin = nanoseconds();  // both threads are there by then
+      line.store(2 * i + 1, std::memory_order_release);
+      while (line.load(std::memory_order_acquire) != 2 * i + 2) {
+      }
+    }
+    end = nanoseconds();
+  });
+  one.join();
+  other.join();
+  return double(end - begin) / double(trips - trips / 10);
+}
+
 class Team {
  public:
   // `place[i]`: the processor of thread i, counted among those there are.

@@ -161,6 +161,7 @@ void run_traffic(benchmark::State& state, Shape shape) {
   const std::size_t all = each * shape.producers;
   const std::uint64_t units = work_units(shape.work_us);
   static_cast<void>(handle_base());
+  state.counters["line_ns"] = line_round_trip();
   Queue queue(shape.capacity);
   std::vector<Received> received(shape.consumers);
   Team team(shape.places(true), [&](unsigned i) {
@@ -191,6 +192,7 @@ void run_traffic(benchmark::State& state, Shape shape) {
 inline void run_ideal(benchmark::State& state, Shape shape) {
   const std::size_t each = shape.items_per_producer();
   const std::uint64_t units = work_units(shape.work_us);
+  state.counters["line_ns"] = line_round_trip();
   Team team(shape.places(false), [&](unsigned) {
     for (std::size_t i = 0; i < each; ++i) spin(units);
   });
