@@ -1,4 +1,5 @@
 """docs/benchmarks.md and its plots, from the samples in the JSON."""
+import itertools
 import re
 from pathlib import Path
 from statistics import median
@@ -9,37 +10,48 @@ from plot import number
 THREADS = ("1P1C", "2P2C", "4P4C")
 
 
+# The processors of a virtual machine are two threads of one core now and two cores a minute later, and a cache line
+# takes another time between them: samples are told apart by that time, measured just before each.
+PLACES = {"near": lambda ns: ns < 150, "far": lambda ns: ns >= 150}
+
+
 class Cells:
     def __init__(self, data):
         self.cells = data["cells"]
+        lines = [ns for cell in self.cells.values() for ns in cell.get("line_ns", []) if ns > 0]
+        self.places = [p for p, holds in PLACES.items() if any(map(holds, lines))]
+        self.lines = {p: median(filter(PLACES[p], lines)) for p in self.places}
 
     def names(self, pattern):
         return [n for n in self.cells if re.fullmatch(pattern, n)]
 
-    def values(self, name, key="rate"):
+    def values(self, name, key="rate", place=None):
         """By round; samples during which others worked only where there are no others."""
         cell = self.cells.get(name)
         if cell is None or key not in cell:
             return {}
-        all_ = list(zip(cell["round"], cell[key], cell["disturbed"]))
+        lines = cell.get("line_ns", [0] * len(cell["round"]))
+        all_ = [(r, v, d) for r, v, d, ns in zip(cell["round"], cell[key], cell["disturbed"], lines)
+                if place is None or PLACES[place](ns)]
         quiet = {r: v for r, v, d in all_ if not d}
         return quiet or {r: v for r, v, _ in all_}
 
-    def summary(self, name, key="rate", scale=1.0, inverse=False):
-        values = [(scale / v if inverse else scale * v) for v in self.values(name, key).values() if v or not inverse]
+    def summary(self, name, key="rate", scale=1.0, inverse=False, place=None):
+        values = self.values(name, key, place).values()
+        values = [(scale / v if inverse else scale * v) for v in values if v or not inverse]
         return (median(values), min(values), max(values)) if values else None
 
-    def ratio(self, a, b, key="rate", inverse=False):
-        """a / b round by round: median, lowest, highest."""
-        x, y = self.values(a, key), self.values(b, key)
+    def ratio(self, a, b, key="rate", inverse=False, place=None):
+        """a / b round by round (where they have a round in common): median, lowest, highest."""
+        x, y = self.values(a, key, place), self.values(b, key, place)
         rounds = sorted(set(x) & set(y))
         pairs = [(x[r], y[r]) for r in rounds] or ([(median(x.values()), median(y.values()))] if x and y else [])
         ratios = [(q / p if inverse else p / q) for p, q in pairs if p and q]
         return (median(ratios), min(ratios), max(ratios)) if ratios else None
 
-    def best(self, names, key="rate"):
+    def best(self, names, place=None):
         """The candidate with the highest median."""
-        there = [(self.summary(n, key)[0], n) for n in names if self.values(n, key)]
+        there = [(self.summary(n, place=place)[0], n) for n in names if self.values(n, place=place)]
         return max(there)[1] if there else None
 
 
@@ -75,22 +87,20 @@ def targets(c):
         out.append((row, what, where, figure(f), target, holds))
 
     # e: MpmcRing
-    for capacity in (16, 1024):
-        for threads in THREADS[1:]:
-            s = f"/u64/{shape(threads, capacity, 0)}"
-            ours = "try/MpmcRing" + s
-            where = f"{threads}, {capacity}"
-            add("e", "MpmcRing / boost::lockfree::queue", where, c.ratio(ours, "try/boost_queue" + s), 2)
-            scq = c.ratio("try/scq" + s, "try/boost_queue" + s)
-            if scq:
-                counts = scq[0] >= 1
-                add("e", "MpmcRing / SCQ" + ("" if counts else " (below boost: does not count)"), where,
-                    c.ratio(ours, "try/scq" + s), 1.3 if counts else None)
-            add("e", "MpmcRing / xenium Vyukov, strong (blocking)", where,
-                c.ratio(ours, "try/xenium_vyukov_strong" + s), 0.8)
-            for peer, what in (("xenium_vyukov_weak", "xenium Vyukov, weak (blocking)"),
-                               ("turn_queue", "turn queue (blocking)")):
-                add("e", "MpmcRing / " + what, where, c.ratio(ours, f"try/{peer}{s}"), text="as it is")
+    for place, capacity, threads in itertools.product(c.places, (16, 1024), THREADS[1:]):
+        s = f"/u64/{shape(threads, capacity, 0)}"
+        ours = "try/MpmcRing" + s
+        where = f"{threads}, {capacity}, {place}"
+        against = lambda peer: c.ratio(ours, f"try/{peer}{s}", place=place)
+        add("e", "MpmcRing / boost::lockfree::queue", where, against("boost_queue"), 2)
+        scq = c.ratio("try/scq" + s, "try/boost_queue" + s, place=place)
+        if scq:
+            counts = scq[0] >= 1
+            add("e", "MpmcRing / SCQ" + ("" if counts else " (below boost: does not count)"), where, against("scq"),
+                1.3 if counts else None)
+        add("e", "MpmcRing / xenium Vyukov, strong (blocking)", where, against("xenium_vyukov_strong"), 0.8)
+        add("e", "MpmcRing / xenium Vyukov, weak (blocking)", where, against("xenium_vyukov_weak"), text="as it is")
+        add("e", "MpmcRing / turn queue (blocking)", where, against("turn_queue"), text="as it is")
     for work, what in ((20, "share of the ideal, 20 us of work"), (2, "against the best bounded peer, 2 us of work")):
         for capacity in (16, 1024):
             for threads in THREADS[1:]:
@@ -103,13 +113,13 @@ def targets(c):
                     f = c.ratio("try/MpmcRing" + s, best) if best else None
                 add("e", "MpmcRing: " + what, f"{threads}, {capacity}", f, 0.95)
     # f
-    for capacity in (16, 1024):
+    for place, capacity in itertools.product(c.places, (16, 1024)):
         s = f"/u64/{shape('1P1C', capacity, 0)}"
-        best = c.best(["spsc/cached_ring" + s, "spsc/boost_spsc" + s])
-        ours = c.best(["spsc/SpscRing" + s, "spsc/SpscRing_in_place" + s])
+        best = c.best(["spsc/cached_ring" + s, "spsc/boost_spsc" + s], place)
+        ours = c.best(["spsc/SpscRing" + s, "spsc/SpscRing_in_place" + s], place)
         if best and ours:
-            add("f", f"{short(ours.split('/')[1])} / {short(best.split('/')[1])} (best peer)", f"1P1C, {capacity}",
-                c.ratio(ours, best), 0.9)
+            add("f", f"{short(ours.split('/')[1])} / {short(best.split('/')[1])} (best peer)",
+                f"1P1C, {capacity}, {place}", c.ratio(ours, best, place=place), 0.9)
     for name in c.names("uncontended/ReorderRing.*"):
         add("f", "ReorderRing publish + take, ns", "/".join(name.split("/")[2:]),
             c.summary(name, scale=1e9, inverse=True), most=20)
@@ -124,8 +134,12 @@ def targets(c):
                     add("f", f"Blocking<MpmcRing>: share of the ideal, 20 us; processor time {number(cpu[0])} us an item"
                         if cpu else "", f"{threads}, {capacity}", f, least)
                 else:
-                    add("f", "Blocking<MpmcRing> / moodycamel's blocking queue, 2 us", f"{threads}, {capacity}",
+                    add("f", "Blocking<MpmcRing> / moodycamel's blocking queue (unbounded), 2 us", f"{threads}, {capacity}",
                         c.ratio(ours, "blocking/moodycamel_blocking_unbounded" + s), least)
+                    add("f", "the same / moodycamel's made bounded by a semaphore", f"{threads}, {capacity}",
+                        c.ratio(ours, "blocking/moodycamel_blocking_bounded" + s), text="as it is")
+                    add("f", "the same, share of the ideal", f"{threads}, {capacity}",
+                        c.ratio(ours, f"ideal/no_queue/none/{shape(threads, 1024, work)}"), text="as it is")
     # g
     for kind, flight in (("empty", 64), ("slow", 4096)):
         pipeline = f"dispatch/tbb_pipeline/in_flight:{flight}/{kind}"
@@ -136,8 +150,9 @@ def targets(c):
                         f"batch {batch}", c.ratio(name, pipeline, inverse=True), most=most)
     for name in sorted(c.names("skewed/engine.*")):
         _, engine, batch, window = name.split("/")
-        add("g", f"skewed items, {short(engine)}: share of the greedy schedule",
-            f"{batch.replace(':', ' ')}, {window.replace(':', ' ')}", c.summary(name, "of_greedy"), 0.97)
+        bound = c.summary(name, "of_bound")
+        add("g", f"skewed items, {short(engine)}: share of the greedy schedule (of the makespan bound: {number(bound[0])})"
+            if bound else "", f"{batch.replace(':', ' ')}, {window.replace(':', ' ')}", c.summary(name, "of_greedy"), 0.97)
     for name in sorted(c.names("patches/.*")):
         parts = name.split("/")
         ours = parts[1].startswith("engine")
@@ -157,10 +172,11 @@ def targets(c):
 # ---- Tables and plots ------------------------------------------------------------------------------------------------
 
 
-def rows_of(c, pattern, key="rate", scale=1.0, inverse=False, falling=True, label=lambda n: short(n.split("/")[1])):
+def rows_of(c, pattern, key="rate", scale=1.0, inverse=False, falling=True, label=lambda n: short(n.split("/")[1]),
+            place=None):
     rows = []
     for name in c.names(pattern):
-        s = c.summary(name, key, scale, inverse)
+        s = c.summary(name, key, scale, inverse, place)
         if s:
             rows.append((label(name), kind_of(name.split("/")[1]), *s))
     return sorted(rows, key=lambda r: r[2], reverse=falling)
@@ -188,7 +204,8 @@ def plots(c):
         "The Vyukov, turn and atomic_queue queues block when a thread stalls inside; moodycamel's has no bound and no order "
         "between producers; atomic_queue_b2 holds 4,096 whatever is asked for.",
         "Queues that try, u64, pinned", "million items per second",
-        [(f"{t}, capacity {cap}", rows_of(c, mpmc(t, cap, 0), scale=1e-6)) for cap in (16, 1024) for t in THREADS[1:]])
+        [(f"{t}, capacity {cap}, {place}", rows_of(c, mpmc(t, cap, 0), scale=1e-6, place=place))
+         for place in c.places for cap in (16, 1024) for t in THREADS[1:]])
     add("queues_with_work.svg", "The same with 2 and 20 us of work for each item, as a share of what the same producers reach "
         "without any queue.", "Queues that try, with work: share of the ideal", "1 = ideal",
         [(f"{work} us, {t}, capacity {cap}", share_rows(c, mpmc(t, cap, work), f"ideal/no_queue/none/{shape(t, 1024, work)}"))
@@ -204,8 +221,9 @@ def plots(c):
                                                   falling=False)) for work in (20, 2) for t in THREADS], columns=3)
     add("spsc.svg", "One producer, one consumer, nothing but the hand-over. The cached ring is of rigtorp's kind and cannot be "
         "closed.", "Rings for one producer and one consumer, pinned", "million items per second",
-        [(f"{payload}, capacity {cap}", rows_of(c, f"spsc/.*/{payload}/{shape('1P1C', cap, 0)}", scale=1e-6))
-         for payload in ("u64", "handle") for cap in (16, 1024)])
+        [(f"{payload}, capacity {cap}, {place}",
+          rows_of(c, f"spsc/.*/{payload}/{shape('1P1C', cap, 0)}", scale=1e-6, place=place))
+         for payload in ("u64", "handle") for place in c.places for cap in (16, 1024)])
     for rhythm, text in (("busy", "an item every 3 us"), ("asleep", "an item every 200 us, the consumer asleep")):
         add(f"latency_{rhythm}.svg", f"From hand to hand, {text}, one producer and one consumer, capacity 16.",
             f"Hand-off latency: {text}", "ns, logarithmic",
@@ -249,14 +267,16 @@ def throughput_table(c, group, payload, capacity, work, placement="pinned"):
     threads = [t for t in THREADS if c.names(f"{group}/.*/{payload}/{shape(t, capacity, work, placement)}")]
     if not queues:
         return []
+    # The place matters where there is nothing but the hand-over, between processors.
+    places = c.places if work == 0 and placement == "pinned" and c.places else [None]
+    columns = [(t, place) for t in threads for place in places]
     scale, unit = (1e-6, "M/s") if work == 0 else (1e-3, "k/s")
     lines = [f"| {group}, {payload}, capacity {capacity}, {work} us, {placement.replace('_', ' ')}; {unit} | "
-             + " | ".join(threads) + " |", "| --- |" + " ---: |" * len(threads)]
+             + " | ".join(f"{t} {place or ''}" for t, place in columns) + " |", "| --- |" + " ---: |" * len(columns)]
     for q in queues:
         cells = []
-        for t in threads:
-            name = f"{group}/{q}/{payload}/{shape(t, capacity, work, placement)}"
-            s = c.summary(name, scale=scale)
+        for t, place in columns:
+            s = c.summary(f"{group}/{q}/{payload}/{shape(t, capacity, work, placement)}", scale=scale, place=place)
             cells.append("" if s is None else f"**{number(s[0])}** ({number(s[1])}-{number(s[2])})")
         lines.append(f"| {q} | " + " | ".join(cells) + " |")
     return lines + [""]
@@ -286,6 +306,11 @@ def write(data, docs):
             "used the machine" for r in data["runs"] if r.get("samples") is not None]
     kept = sum(sum(cell["disturbed"]) for cell in data["cells"].values())
     lines += ["* " + "; ".join(runs) + f". {kept} disturbed samples are in the JSON and left out where there are others.", ""]
+    if c.places:
+        lines += ["* A cache line goes to the other processor and back in " + " or ".join(
+            f"{c.lines[p]:.0f} ns (**{p}**)" for p in c.places) + ": the host moves the machine's processors between the "
+            "threads of one core and two cores. It is measured before every sample, and where only the hand-over is "
+            "timed, samples of the two kinds are not mixed.", ""]
     lines += ["## What was to be shown, and what came out", "",
               "| row | what | where | figure | target | holds |", "| --- | --- | --- | ---: | --- | --- |"]
     for row, what, where, f, target, holds in targets(c):
