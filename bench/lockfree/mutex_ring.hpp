@@ -1,5 +1,5 @@
-// A peer: a bounded ring under a mutex, with two condition variables and counted waiters, so that nobody is notified who
-// does not wait. Blocking.
+// A peer: a bounded ring under a mutex, with two condition variables and counted waiters, so that nobody is notified
+// who does not wait. Blocking.
 #pragma once
 
 #include <condition_variable>

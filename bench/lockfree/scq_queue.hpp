@@ -17,7 +17,9 @@ class ScqIndices {
  public:
   // `capacity` a power of two; holds 0 ... filled - 1.
   ScqIndices(std::size_t capacity, std::size_t filled)
-      : capacity_(capacity), order_(static_cast<unsigned>(std::countr_zero(2 * capacity))), entries_(new Entry[2 * capacity]) {
+      : capacity_(capacity),
+        order_(static_cast<unsigned>(std::countr_zero(2 * capacity))),
+        entries_(new Entry[2 * capacity]) {
     const std::uint64_t n = 2 * capacity_;
     // Positions begin at the second lap, so that the entries of the first are "an earlier lap, empty".
     for (std::uint64_t i = 0; i < n; ++i) entries_[i].store(make(0, true, none()), std::memory_order_relaxed);

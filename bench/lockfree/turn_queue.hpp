@@ -1,5 +1,5 @@
-// A peer: a queue of turns, the kind of rigtorp's MPMCQueue, written from its idea. Position p uses cell p % capacity in
-// its turn p / capacity; a cell counts 2 * turn when it may be written and 2 * turn + 1 when it may be read. Not
+// A peer: a queue of turns, the kind of rigtorp's MPMCQueue, written from its idea. Position p uses cell p % capacity
+// in its turn p / capacity; a cell counts 2 * turn when it may be written and 2 * turn + 1 when it may be read. Not
 // lock-free: a thread that stalls between taking its position and turning the cell holds up everyone who comes to that
 // cell a lap later; and `try` answers "full" or "empty" when it meets such a cell.
 #pragma once

@@ -130,8 +130,7 @@ void peer_uniform_random123(benchmark::State& state) {
   const PhiloxKey key = stream_key(address.seed);
   for (auto _ : state) {
     for (std::size_t i = 0; i < count; i += 4) {
-      const auto words =
-          random123_block(static_cast<std::uint32_t>(i / 4), at.word[1], at.word[2], at.word[3], key);
+      const auto words = random123_block(static_cast<std::uint32_t>(i / 4), at.word[1], at.word[2], at.word[3], key);
       for (std::size_t k = 0; k < 4; ++k) values[i + k] = static_cast<float>(words.v[k] >> 8) * 0x1p-24f;
     }
     benchmark::ClobberMemory();

@@ -1,6 +1,7 @@
 // bench_dispatch: what the engine's tickets cost, and how near its schedule is to the best one, beside
 // tbb::parallel_pipeline and tbb::flow. `bench/run` runs it cell by cell; flags as bench_queues.
-//   dispatch/...  empty items in order, nanoseconds each; `slow`: every 4,096th item is 300 us of work, and 4,096 may be
+//   dispatch/...  empty items in order, nanoseconds each; `slow`: every 4,096th item is 300 us of work, and 4,096 may
+//   be
 //                 in flight behind it
 //   skewed/...    items with lognormal costs (sigma 1.2, median 200 us of processor work), in order
 //   patches/...   the same where an item is 8 patches
@@ -15,6 +16,7 @@
 #include <cmath>
 #include <cstdint>
 #include <functional>
+#include <iterator>
 #include <memory>
 #include <random>
 #include <string>
@@ -126,14 +128,15 @@ Timing through_pipeline(const Job& job, unsigned tokens, unsigned each, bool nes
                                                         next += each;
                                                         return item;
                                                       }) &
-                    tbb::make_filter<std::uint64_t, Piece>(
-                        tbb::filter_mode::parallel,
-                        [&](std::uint64_t first) {
-                          const std::uint64_t end = std::min<std::uint64_t>(first + each, job.cost->size());
-                          Piece piece{first, 0};
-                          for (std::uint64_t i = first; i < end; ++i) piece.made += make(job, i, nested);
-                          return piece;
-                        }) &
+                    tbb::make_filter<std::uint64_t, Piece>(tbb::filter_mode::parallel,
+                                                           [&](std::uint64_t first) {
+                                                             const std::uint64_t end = std::min<std::uint64_t>(
+                                                                 first + each, job.cost->size());
+                                                             Piece piece{first, 0};
+                                                             for (std::uint64_t i = first; i < end; ++i)
+                                                               piece.made += make(job, i, nested);
+                                                             return piece;
+                                                           }) &
                     tbb::make_filter<Piece, void>(tbb::filter_mode::serial_in_order,
                                                   [&](const Piece& piece) { consumer.take(piece, each); }));
   });
@@ -180,15 +183,18 @@ Timing through_flow_graph(const Job& job, unsigned in_flight) {
 // ---- Cells ---------------------------------------------------------------------------------------------------------
 
 void add(const std::string& name, std::function<Timing(benchmark::State&)> run) {
-  benchmark::RegisterBenchmark(name.c_str(), [run = std::move(run)](benchmark::State& state) {
-    double items = 0;
-    for (auto _ : state) {
-      const Timing timing = run(state);
-      state.SetIterationTime(timing.seconds);
-      items += timing.items;
-    }
-    state.SetItemsProcessed(static_cast<std::int64_t>(items));
-  })->UseManualTime()->Unit(benchmark::kMicrosecond);
+  benchmark::RegisterBenchmark(name.c_str(),
+                               [run = std::move(run)](benchmark::State& state) {
+                                 double items = 0;
+                                 for (auto _ : state) {
+                                   const Timing timing = run(state);
+                                   state.SetIterationTime(timing.seconds);
+                                   items += timing.items;
+                                 }
+                                 state.SetItemsProcessed(static_cast<std::int64_t>(items));
+                               })
+      ->UseManualTime()
+      ->Unit(benchmark::kMicrosecond);
 }
 
 std::string batch_window(unsigned batch, unsigned window) {
@@ -200,8 +206,9 @@ struct Threads {
   unsigned workers;
   bool help;
 };
-constexpr Threads settings_of_threads[] = {
-    {"engine_2_workers", 2, false}, {"engine_1_worker_and_consumer", 1, true}, {"engine_2_workers_and_consumer", 2, true}};
+constexpr Threads settings_of_threads[] = {{"engine_2_workers", 2, false},
+                                           {"engine_1_worker_and_consumer", 1, true},
+                                           {"engine_2_workers_and_consumer", 2, true}};
 
 // `in_flight` items; a slow one every 4,096 or none.
 void add_dispatch(const char* kind, unsigned in_flight, double slow_us) {
@@ -210,13 +217,14 @@ void add_dispatch(const char* kind, unsigned in_flight, double slow_us) {
     for (std::size_t i = 0; slow_us > 0 && i < cost->size(); i += 4'096) (*cost)[i] = work_units(slow_us);
     return cost;
   };
-  for (const Threads& t : settings_of_threads) {
+  std::vector<Threads> all(std::begin(settings_of_threads), std::end(settings_of_threads));
+  all.push_back({"engine_plain_loop", 0, false});
+  for (const Threads& t : all) {
     for (const unsigned batch : {1u, 8u, 32u}) {
       const unsigned window = std::max(3u, in_flight / batch);
-      add(std::string("dispatch/") + t.name + "/" + batch_window(batch, window) + "/" + kind,
-          [=](benchmark::State&) {
-            return through_engine({costs(), batch}, {.threads = t.workers, .window = window, .help = t.help});
-          });
+      add(std::string("dispatch/") + t.name + "/" + batch_window(batch, window) + "/" + kind, [=](benchmark::State&) {
+        return through_engine({costs(), batch}, {.threads = t.workers, .window = window, .help = t.help});
+      });
     }
   }
   const std::string tokens = "in_flight:" + std::to_string(in_flight) + "/" + kind;
@@ -235,7 +243,8 @@ Costs skewed_costs() {
   return cost;
 }
 
-// Nanoseconds of a unit of work while both processors work, as processor time, so that a neighbour does not lengthen it.
+// Nanoseconds of a unit of work while both processors work, as processor time, so that a neighbour does not lengthen
+// it.
 double unit_ns() {
   const std::uint64_t units = settings.quick ? 10'000 : 5'000'000;
   double ns[2];
@@ -267,12 +276,9 @@ void count_shares(benchmark::State& state, const Timing& timing, double unit, do
 void add_engine_schedule(const char* group, const Threads& t, unsigned batch, unsigned window, unsigned parts) {
   add(std::string(group) + "/" + t.name + "/" + batch_window(batch, window), [=](benchmark::State& state) {
     const Job job{skewed_costs(), batch, parts};
-    const double greedy = greedy_time(*job.cost, {.workers = t.workers,
-                                                  .help = t.help,
-                                                  .processors = 2,
-                                                  .batch = batch,
-                                                  .window = window,
-                                                  .parts = parts});
+    const double greedy = greedy_time(
+        *job.cost,
+        {.workers = t.workers, .help = t.help, .processors = 2, .batch = batch, .window = window, .parts = parts});
     const double unit = unit_ns();
     const Timing timing = through_engine(job, {.threads = t.workers, .window = window, .help = t.help});
     count_shares(state, timing, unit, greedy, job);
@@ -292,10 +298,13 @@ void add_peer_schedules(const char* group, unsigned in_flight, unsigned parts) {
       return timing;
     });
   };
-  add_peer("tbb_pipeline", [=](const Job& job) { return through_pipeline(job, in_flight, 1, false); }, 1);
+  add_peer(
+      "tbb_pipeline", [=](const Job& job) { return through_pipeline(job, in_flight, 1, false); }, 1);
   if (parts > 1)
-    add_peer("tbb_pipeline_nested_for", [=](const Job& job) { return through_pipeline(job, in_flight, 1, true); }, parts);
-  add_peer("tbb_flow_graph", [=](const Job& job) { return through_flow_graph(job, in_flight); }, 1);
+    add_peer(
+        "tbb_pipeline_nested_for", [=](const Job& job) { return through_pipeline(job, in_flight, 1, true); }, parts);
+  add_peer(
+      "tbb_flow_graph", [=](const Job& job) { return through_flow_graph(job, in_flight); }, 1);
 }
 
 void add_all() {

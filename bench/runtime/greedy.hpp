@@ -87,8 +87,8 @@ inline bool greedy_time_is_right() {
          // The consumer makes 0 while the worker makes 1; both go on at 3.
          greedy_time(skewed, {.workers = 1, .help = true, .window = 2}) == 4 &&
          // One step at a time: whoever comes second finds nothing.
-         greedy_time(skewed, {.workers = 1, .help = true}) == 6 &&
-         greedy_time(even, {.workers = 2, .parts = 2}) == 4 && greedy_time(even, {.workers = 2}) == 8 &&
+         greedy_time(skewed, {.workers = 1, .help = true}) == 6 && greedy_time(even, {.workers = 2, .parts = 2}) == 4 &&
+         greedy_time(even, {.workers = 2}) == 8 &&
          // Two threads on one processor.
          greedy_time(even, {.workers = 2, .processors = 1, .window = 2}) == 8;
 }
