@@ -4,12 +4,15 @@
 // The locale is never set, so numbers are read and written with a point, whatever the environment says.
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <chrono>
 #include <csignal>
 #include <cstdio>
 #include <headrace/io/error.hpp>
+#include <headrace/runtime/worker_arena.hpp>
 #include <headrace/version.hpp>
 #include <new>
 #include <string_view>
+#include <thread>
 #include <vector>
 
 #include "output.hpp"
@@ -112,10 +115,14 @@ bool interrupted() noexcept { return stop_asked != 0; }
 }  // namespace headrace::tool
 
 int main(int argc, char** argv) {
+  int status = 1;
   try {
-    return headrace::tool::run_command(argc, argv);
+    status = headrace::tool::run_command(argc, argv);
   } catch (const std::exception& e) {
     std::fprintf(stderr, "headrace: %s\n", e.what());
-    return 1;
   }
+  // Ends the worker threads. Launches that have not started yet hold what they were for: refused until they come to
+  // nothing, which takes microseconds; a worker that sits in a slow read is not waited for.
+  for (int i = 0; i < 100 && !headrace::shutdown(); ++i) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  return status;
 }
