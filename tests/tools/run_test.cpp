@@ -191,9 +191,10 @@ TEST_F(Run, Verify_counts_failures_and_is_not_content_with_equal_ones) {
 }
 
 TEST_F(Run, Verify_can_be_interrupted) {
+  // --foreground: else the whole group gets the signal too, and a second one ends the command at once.
   for (const char* signal : {"INT", "TERM"}) {
     const Result r = run("verify --data '" + dataset() + "' --patch 8,8,8 --epochs 1000 --delays 3000",
-                         std::string("timeout --preserve-status --signal=") + signal + " -k 60 2");
+                         std::string("timeout --foreground --preserve-status --signal=") + signal + " -k 60 2");
     EXPECT_EQ(r.status, 130) << r.err;
   }
 }
@@ -205,8 +206,8 @@ TEST_F(Run, A_file_name_cannot_command_a_terminal) {
 }
 
 TEST_F(Run, Interrupting_leaves_at_once) {
-  const Result r =
-      run("run " + job() + " --epochs 100000 --no-digest --delay-us 2000", "timeout --preserve-status --signal=INT 2");
+  const Result r = run("run " + job() + " --epochs 100000 --no-digest --delay-us 2000",
+                       "timeout --foreground --preserve-status --signal=INT 2");
   EXPECT_EQ(r.status, 130) << r.err;
   EXPECT_CONTAINS(r.err, "interrupted");
 }
