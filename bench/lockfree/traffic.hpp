@@ -1,7 +1,9 @@
 // Items through a queue: producers make numbered items (and work for each), consumers take them and check. Every number
-// must arrive once (sums) and each consumer must see every producer's items in that producer's order.
+// must arrive once (sums) and each consumer must see every producer's items in that producer's order (unless the queue is
+// known not to keep it).
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstddef>
 #include <cstdint>
@@ -121,22 +123,34 @@ T get(End& end) {
 
 struct alignas(64) Received {
   std::uint64_t sum = 0;
+  std::uint64_t overtaken = 0;  // items that came after a later one of the same producer
 };
+
+// A queue that says in_order = false does not keep a producer's order; then it is only counted.
+template <class Queue>
+constexpr bool keeps_order() {
+  if constexpr (requires { Queue::in_order; }) return Queue::in_order;
+  return true;
+}
 
 template <class Queue>
 void consume(Queue& queue, std::size_t n, Received& received) {
   using T = typename Queue::value_type;
   std::array<std::uint64_t, 8> last{};
-  std::uint64_t sum = 0;
+  std::uint64_t sum = 0, overtaken = 0;
   auto&& end = consumer_of(queue);
   for (std::size_t i = 0; i < n; ++i) {
     const std::uint64_t number = number_of(get<T>(end));
     std::uint64_t& before = last[number >> count_bits & 7];
-    if (number <= before) fail(std::string(Queue::name) + ": a producer's items overtook each other");
-    before = number;
+    if (number <= before) {
+      if constexpr (keeps_order<Queue>()) fail(std::string(Queue::name) + ": a producer's items overtook each other");
+      ++overtaken;
+    }
+    before = std::max(before, number);
     sum += number;
   }
   received.sum = sum;
+  received.overtaken += overtaken;
 }
 
 template <class T, class End>
@@ -186,6 +200,11 @@ void run_traffic(benchmark::State& state, Shape shape) {
     if (sum != expected) fail(std::string(Queue::name) + ": the sum of what arrived");
   }
   report(state, items, begin, Usage::now());
+  if constexpr (!keeps_order<Queue>()) {
+    double overtaken = 0;
+    for (const Received& r : received) overtaken += double(r.overtaken);
+    state.counters["overtaken"] = overtaken;
+  }
 }
 
 // The same producers' work with no queue and no consumers: the ideal.

@@ -316,6 +316,14 @@ def write(data, docs):
     for row, what, where, f, target, holds in targets(c):
         lines.append(f"| {row} | {what} | {where} | {f} | {target} | {'' if holds is None else 'yes' if holds else '**no**'} |")
     lines.append("")
+    overtaken = {n.split("/")[1]: 0 for n, cell in c.cells.items() if sum(cell.get("overtaken", []))}
+    for n, cell in c.cells.items():
+        if n.split("/")[1] in overtaken:
+            overtaken[n.split("/")[1]] += int(sum(cell.get("overtaken", [])))
+    if overtaken:
+        lines += ["Items of one producer that a consumer received after a later one of the same producer (a queue that keeps "
+                  "the order has none, and every queue not named here is checked for it): "
+                  + ", ".join(f"{short(q)} {n}" for q, n in sorted(overtaken.items())) + ".", ""]
     lines += ["## Plots", ""]
     for name, (svg, caption) in plots(c).items():
         (folder / name).write_text(svg)
@@ -342,7 +350,7 @@ METHOD = """## How it is measured
   `sched_yield`. Each producer does its work (a loop that no compiler removes; its length is measured once per run and the
   same in all processes) before each push. The ideal is the same producers' work without queue and consumers.
 * Every number must arrive (sums), and every consumer must see each producer's items in their order; else the process ends
-  with an error. Handles are move-only pointers with nothing to free. Boost's queues carry the bare pointer.
+  with an error. (atomic_queue's do not keep the order when a consumer is suspended; there it is counted.) Handles are move-only pointers with nothing to free. Boost's queues carry the bare pointer.
 * `bench_dispatch`: the engine, `tbb::parallel_pipeline` and `tbb::flow` with a limiter and a sequencer, each on two
   threads, with the same number of items in flight; order and every part checked. The greedy schedule is simulated from the
   same costs (`bench/runtime/greedy.hpp`) with the same window and the same threads: a helping consumer takes work only of
