@@ -1,4 +1,5 @@
 """The machine: what it is, and how much of it others use."""
+
 import os
 import platform
 import re
@@ -71,8 +72,15 @@ def describe(build):
         version = run.stdout.split("\n")[0]
     options = re.search(r"^CMAKE_CXX_FLAGS_RELEASE:[A-Z]+=(.*)$", cache, re.M)
     packages = {}
-    for package in ("libtbb-dev", "libconcurrentqueue-dev", "libboost-dev", "libatomic-queue-dev", "libxenium-dev",
-                    "librandom123-dev", "libbenchmark-dev"):
+    for package in (
+        "libtbb-dev",
+        "libconcurrentqueue-dev",
+        "libboost-dev",
+        "libatomic-queue-dev",
+        "libxenium-dev",
+        "librandom123-dev",
+        "libbenchmark-dev",
+    ):
         try:
             run = subprocess.run(["dpkg-query", "-W", "-f", "${Version}", package], capture_output=True, text=True)
             packages[package] = run.stdout if run.returncode == 0 and run.stdout else "absent"

@@ -1,4 +1,5 @@
 """Bar charts as SVG, readable on light and dark pages: a bar is a median, the line on it the range of the samples."""
+
 import math
 from html import escape
 
@@ -28,19 +29,22 @@ def bars(title, unit, panels, log=False, target=None, columns=2):
     """panels: [(name, [(label, kind, median, low, high)])]; kind: ours, peer, other. `target`: a line at that value."""
     panels = [(name, rows) for name, rows in panels if rows]
     heights = [34 + ROW * len(rows) for _, rows in panels]
-    lines = [heights[i:i + columns] for i in range(0, len(heights), columns)]
+    lines = [heights[i : i + columns] for i in range(0, len(heights), columns)]
     height = 40 + sum(max(line) + 8 for line in lines) + 6
     width = WIDTH * min(columns, len(panels))
-    out = [f'<svg xmlns="http://www.w3.org/2000/svg" width="{width}" height="{height}" viewBox="0 0 {width} {height}" '
-           f'role="img" aria-label="{escape(title)}">', f"<style>{STYLE}</style>",
-           f'<text class="title" x="10" y="22">{escape(title)}</text>',
-           f'<text class="small" x="{width - 10}" y="22" text-anchor="end">{escape(unit)}</text>']
+    out = [
+        f'<svg xmlns="http://www.w3.org/2000/svg" width="{width}" height="{height}" viewBox="0 0 {width} {height}" '
+        f'role="img" aria-label="{escape(title)}">',
+        f"<style>{STYLE}</style>",
+        f'<text class="title" x="10" y="22">{escape(title)}</text>',
+        f'<text class="small" x="{width - 10}" y="22" text-anchor="end">{escape(unit)}</text>',
+    ]
     top = 40
     for index, (name, rows) in enumerate(panels):
         left = (index % columns) * WIDTH + 10
         out += _panel(left, top, name, rows, log, target)
         if index % columns == columns - 1:
-            top += max(heights[index - columns + 1:index + 1]) + 8
+            top += max(heights[index - columns + 1 : index + 1]) + 8
     return "\n".join(out + ["</svg>"]) + "\n"
 
 
@@ -65,7 +69,8 @@ def _panel(left, top, name, rows, log, target):
             f'<rect class="{kind}" x="{x0}" y="{y + 3}" width="{max(place(median), 0.5):.1f}" height="{ROW - 6}"/>',
             f'<line class="range" x1="{x0 + place(low):.1f}" x2="{x0 + place(high):.1f}" y1="{middle}" y2="{middle}"/>',
             f'<text class="small" x="{x0 + span + 6}" y="{middle + 4}">{number(median)} '
-            f'({number(low)}–{number(high)})</text>']
+            f'({number(low)}–{number(high)})</text>',
+        ]
         y += ROW
     out.append(f'<line class="axis" x1="{x0}" x2="{x0}" y1="{top + 24}" y2="{y}"/>')
     if target:
