@@ -1,6 +1,5 @@
 """docs/benchmarks.md and its plots, from the samples in the JSON."""
 
-import re
 from pathlib import Path
 
 import plot
