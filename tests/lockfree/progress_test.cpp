@@ -7,6 +7,8 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <type_traits>
+#include <utility>
 #include <vector>
 
 #include "headrace/lockfree/event_count.hpp"
@@ -28,9 +30,25 @@ using test::print_verdict;
 using test::ScheduledAtomic;
 using test::Scheduler;
 
+// What a thread that is not frozen does: a bounded number of calls, each through the meter or, uncounted, without.
+class Other {
+ public:
+  template <class Body>
+  Other(Body body) {  // NOLINT: as std::function
+    if constexpr (std::is_invocable_v<Body&, const Meter&>)
+      body_ = std::move(body);
+    else
+      body_ = [body = std::move(body)](const Meter&) { body(); };
+  }
+  void operator()(const Meter& meter) const { body_(meter); }
+
+ private:
+  std::function<void(const Meter&)> body_;
+};
+
 struct Threads {
   std::function<void()> victim;
-  std::vector<std::function<void(const Meter&)>> others;  // bounded numbers of calls, each through the meter
+  std::vector<Other> others;
   std::shared_ptr<void> state;
 };
 
@@ -71,6 +89,12 @@ FreezeVerdict freeze_everywhere(const std::string& structure, const std::string&
   }
   print_verdict(structure, victim_in, verdict);
   return verdict;
+}
+
+// The same, in the table under the test's name.
+template <class Make>
+FreezeVerdict freeze_everywhere(Make&& make, std::uint64_t bound) {
+  return freeze_everywhere(testing::UnitTest::GetInstance()->current_test_info()->name(), "1 thread", make, bound);
 }
 
 TEST(Progress, ReorderRing_publish) {
