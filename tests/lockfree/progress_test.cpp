@@ -303,7 +303,6 @@ TEST(Progress, OpenItems) {
 
 TEST(Progress, A_lock_is_found_to_block) {
   const auto verdict = freeze_everywhere(
-      "a lock (a control)", "1 thread",
       [] {
         auto lock = std::make_shared<ScheduledAtomic<std::uint64_t>>(0);
         const auto user = [lock](const auto& call) {
