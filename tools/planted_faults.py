@@ -235,8 +235,6 @@ ROWS = [
         (SLABS, "  struct alignas(cache_line) Word {", "  struct Word {"),), how="layout"),
     Row("23e", "EventCount: neighbours share its line", TESTS + "event_count_test.cpp", "static_assert", (
         (EVENTS, "  alignas(cache_line) Atom<std::uint64_t> word_;", "  Atom<std::uint64_t> word_;"),), how="layout"),
-    Row("23f", "Blocking: what every push reads beside what sleepers write", TESTS + "blocking_test.cpp", "static_assert", (
-        (BLOCKING, "    alignas(cache_line) Atom<std::uint32_t> asked{0};", "    Atom<std::uint32_t> asked{0};"),), how="layout"),
     # 24: orders, under the thread sanitizer
     Row("24a", "SpscRing: an element is published relaxed", TESTS + "spsc_ring_test.cpp", "*Two_threads*", (
         (SPSC, "tail_.store(next(tail), std::memory_order_release);", "tail_.store(next(tail), std::memory_order_relaxed);"),),
