@@ -37,6 +37,8 @@ class QueueRecorder {
     run_.begin_interval();
     QueueOp done = op();
     done.after = after;
+    // "Not drained" may be old news there: drained() promises that true stays true, no more.
+    if (memory != nullptr && done.kind == Kind::not_drained) return done.kind;
     if (memory != nullptr) {
       done.end = std::numeric_limits<std::uint64_t>::max();
       ends_.push_back({self, memory->now(self)});
