@@ -56,10 +56,7 @@ ExploredProgram in_order(std::size_t capacity, unsigned publishers, std::uint64_
 
 // Both publishers write a plain result before they publish; the winner's is the consumer's.
 ExploredProgram first_wins(bool revokes) {
-  return {"ReorderRing",
-          std::string("two publishers of one number, ") + (revokes       ? "revoked"
-                                                           : looks_first ? "ready, taken"
-                                                                         : "taken"),
+  return {"ReorderRing", std::string("two publishers of one number, ") + (revokes ? "revoked" : "taken"),
           [=](Execution& run) {
             ReorderRing<std::uint16_t, ExploredAtomic> ring(1, near_the_wrap + 1);
             RaceCell<int> results[4];
