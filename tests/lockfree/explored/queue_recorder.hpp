@@ -88,6 +88,7 @@ class QueueRecorder {
     if (!linearizable(history_, capacity)) {
       run_.fail("no queue gives these answers:\n" + text());
     } else {
+      if (good.size() > 100'000) good.clear();  // a search of hours stays small
       good.insert(key);
     }
   }
