@@ -85,6 +85,24 @@ TEST_F(Explorer, Finds_a_lost_increment_within_the_bound_and_replays_it) {
   EXPECT_TRUE(explore(again, {}, increments, 1).failure) << "a seed replays its run";
 }
 
+TEST_F(Explorer, Counts_preemptions) {
+  const std::uint64_t expected[] = {2, 6, 14};  // 2 threads, 3 accesses: by hand
+  for (unsigned bound = 0; bound < 3; ++bound) {
+    DepthFirst search(bound);
+    const Exploration e = explore(search, {}, [](Execution& run) {
+      Word x;
+      for (int t = 0; t < 2; ++t) {
+        run.spawn([&] {
+          for (int i = 0; i < 3; ++i) x.load();
+        });
+      }
+      run.run();
+    });
+    EXPECT_TRUE(e.complete);
+    EXPECT_EQ(e.runs, expected[bound]) << bound;
+  }
+}
+
 // ---- Threads that wait, sleep, freeze, do not end
 // --------------------------------------------------------------------
 
@@ -149,6 +167,29 @@ TEST_F(Explorer, A_sleep_that_nobody_ends_is_a_lost_wakeup_or_is_counted) {
   EXPECT_GT(expired.expired, 0u);
 }
 
+TEST_F(Explorer, A_passing_thread_goes_on_as_soon_as_somebody_has_written) {
+  std::uint64_t passed_and_saw_one = 0;
+  DepthFirst search;
+  explore(search, {}, [&](Execution& run) {
+    Word flag;
+    run.spawn([&] {
+      bool passed = false;
+      std::uint64_t now = 0;
+      while ((now = flag.load()) == 0) {
+        passed = true;
+        Execution::pass();
+      }
+      passed_and_saw_one += passed && now == 1;
+    });
+    run.spawn([&] {
+      flag.store(1);
+      flag.store(2);
+    });
+    run.run();
+  });
+  EXPECT_GT(passed_and_saw_one, 0u);
+}
+
 TEST_F(Explorer, A_frozen_thread_stops_before_its_access_and_can_go_on) {
   DepthFirst search;
   const Exploration e = explore(search, {}, [](Execution& run) {
@@ -169,6 +210,14 @@ TEST_F(Explorer, A_frozen_thread_stops_before_its_access_and_can_go_on) {
   EXPECT_EQ(e.runs, 2u);
 }
 
+std::string message_under_way() {
+  try {
+    throw;
+  } catch (const std::exception& e) {
+    return e.what();
+  }
+}
+
 TEST_F(Explorer, Threads_can_spawn_threads_throw_and_be_left_in_the_middle) {
   for (int round = 0; round < 3; ++round) {
     DepthFirst search;
@@ -183,6 +232,7 @@ TEST_F(Explorer, Threads_can_spawn_threads_throw_and_be_left_in_the_middle) {
         } catch (const std::exception& e) {
           x.fetch_add(1);  // switches while an exception is under way
           ASSERT_STREQ(e.what(), "as usual");
+          ASSERT_EQ(message_under_way(), "as usual");
         }
         Execution::active()->spawn([&] { x.fetch_add(1); });
       });
@@ -193,6 +243,7 @@ TEST_F(Explorer, Threads_can_spawn_threads_throw_and_be_left_in_the_middle) {
         } catch (const std::exception& e) {
           x.fetch_add(1);
           ASSERT_STREQ(e.what(), "unusual");
+          ASSERT_EQ(message_under_way(), "unusual");
         }
       });
       if (run.run() != Outcome::finished) return;
