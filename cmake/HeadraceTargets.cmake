@@ -105,3 +105,18 @@ function(headrace_bench name)
     set_tests_properties(${name}_smoke PROPERTIES LABELS "example" TIMEOUT 300)
   endif()
 endfunction()
+
+# headrace_explore(NAME SOURCES programs.cpp ... LABELS property ... [LIBRARIES ...] [RUNS n]): a binary that runs explored
+# programs (tests/support/explore_main.cpp says how to call it), and a ctest entry with a short search.
+function(headrace_explore name)
+  cmake_parse_arguments(arg "" "RUNS" "SOURCES;LABELS;LIBRARIES" ${ARGN})
+  add_executable(${name} ${arg_SOURCES} ${PROJECT_SOURCE_DIR}/tests/support/explore_main.cpp)
+  headrace_own(${name})
+  target_include_directories(${name} PRIVATE ${PROJECT_SOURCE_DIR}/tests)
+  target_link_libraries(${name} PRIVATE ${arg_LIBRARIES})
+  if(NOT arg_RUNS)
+    set(arg_RUNS 1000)
+  endif()
+  add_test(NAME ${name} COMMAND ${name} --runs ${arg_RUNS})
+  set_tests_properties(${name} PROPERTIES LABELS "${arg_LABELS}" TIMEOUT 300)
+endfunction()

@@ -274,10 +274,9 @@ class Execution {
     }
     current = std::exchange(before_fresh_, nullptr);
     std::array<unsigned, most_threads> list;
-    std::size_t runnable = list_runnable(list, false);
-    if (runnable == 0 && (runnable = list_runnable(list, true)) != 0) {
-      if (++idle_rounds_ > most_idle_rounds * runnable)
-        return over(Outcome::stuck, "everybody waits for somebody to write");
+    std::size_t runnable = list_runnable(list);
+    if (runnable == 0 && (runnable = look_again(list)) != 0) {
+      if (++idle_rounds_ > most_idle_rounds) return over(Outcome::stuck, "everybody waits for somebody to write");
     }
     if (runnable == 0) {
       const std::size_t asleep = list_state(list, State::asleep);
@@ -303,12 +302,17 @@ class Execution {
     running_ = nullptr;
     return programs_fiber();
   }
-  std::size_t list_runnable(std::array<unsigned, most_threads>& list, bool passing) const {
+  std::size_t list_runnable(std::array<unsigned, most_threads>& list) const {
     std::size_t n = 0;
     for (unsigned t = 0; t < count_; ++t) {
-      if (threads_[t].state == State::runnable && (passing || !threads_[t].passing)) list[n++] = t;
+      if (threads_[t].state == State::runnable && !threads_[t].passing) list[n++] = t;
     }
     return n;
+  }
+  // All that can run are passing: each gets one more look.
+  std::size_t look_again(std::array<unsigned, most_threads>& list) {
+    for (unsigned t = 0; t < count_; ++t) threads_[t].passing = false;
+    return list_runnable(list);
   }
   std::size_t list_state(std::array<unsigned, most_threads>& list, State state) const {
     std::size_t n = 0;
@@ -318,7 +322,7 @@ class Execution {
     return n;
   }
 
-  static constexpr std::size_t most_idle_rounds = 8;  // looks of each that may still bring something (old values)
+  static constexpr std::size_t most_idle_rounds = 8;  // looks that may still bring something: old values
   static inline Execution* active_ = nullptr;
 
   Chooser& chooser_;
