@@ -29,7 +29,9 @@ class ExploredArena {
 
   /// Called as a thread: work for one of the arena's threads. A thread may stop for good on its way in.
   bool enqueue(std::function<void()> work) {
+    const bool before = std::exchange(must_wake_[run_.self()], true);
     run_.point();
+    must_wake_[run_.self()] = before;
     queue_.push_back({std::move(work), run_.self()});
     start_one();
     return true;
@@ -50,6 +52,11 @@ class ExploredArena {
       run_.wake(&servers_[i], 1);
     }
   }
+  /// May others sleep although there is work, because this thread has yet to say so? From its start until it is inside
+  /// the job, from an item's opening until it is inside the job again, and while it launches.
+  [[nodiscard]] bool must_wake(unsigned thread) const { return must_wake_[thread]; }
+  void must_wake() { must_wake_[run_.self()] = true; }
+  void is_inside() { must_wake_[run_.self()] = false; }
   [[nodiscard]] bool waits() const { return !queue_.empty(); }
   static ExploredArena* current() { return current_; }
 
@@ -101,6 +108,7 @@ class ExploredArena {
   bool over_ = false;
   unsigned count_ = 0;
   std::array<Server, 8> servers_;
+  std::array<bool, most_threads> must_wake_{};
   std::deque<Queued> queue_, pieces_;
 };
 
@@ -118,6 +126,7 @@ class ExploredWorkers {
 
  private:
   static void work(const std::shared_ptr<detail::WorkerTask>& task) {
+    ExploredArena::current()->must_wake();
     if (task->work() == detail::WorkerExit::yielded) ExploredArena::current()->enqueue([task] { work(task); });
   }
   unsigned threads_;
@@ -204,6 +213,7 @@ struct WatchedJob {
     if (s >= Book::most_steps || i >= book->items(s)) book->run.fail("an item that is none");
     slot.prefix[i].write(s + 100);
     if (++book->opened[s][i] != 1) book->run.fail("an item was opened twice");
+    ExploredArena::current()->must_wake();
     --slot.inside;
     return book->parts_of(s, i);
   }
@@ -220,6 +230,7 @@ struct WatchedJob {
  private:
   void enter(std::uint64_t s, Slot& slot) noexcept {
     ++slot.inside;
+    ExploredArena::current()->is_inside();
     if (slot.step.read() != s) book->run.fail("in the slot of another step");
   }
 };
