@@ -18,6 +18,8 @@
 #include <array>
 #include <atomic>
 #include <cstdint>
+#include <cstdio>
+#include <cstdlib>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -156,6 +158,10 @@ class Execution {
         running_->was_frozen = true;
       }
       step(was_fresh);
+    } else if (++own_steps_ > limits_.most_steps) {
+      std::fprintf(stderr, "explorer: no end within %llu accesses of the program itself\n",
+                   static_cast<unsigned long long>(limits_.most_steps));
+      std::abort();  // there is no other context to go on in
     }
     Interval& interval = threads_[self()].interval;
     interval.last = ++time_;
@@ -339,6 +345,7 @@ class Execution {
   std::optional<std::string> failure_;
   Choices choices_;
   std::uint64_t steps_ = 0;
+  std::uint64_t own_steps_ = 0;
   std::uint64_t time_ = 0;
   std::size_t idle_rounds_ = 0;
   std::uint64_t expired_ = 0;

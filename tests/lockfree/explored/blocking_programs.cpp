@@ -74,7 +74,29 @@ ExploredProgram program(std::size_t capacity, std::vector<const char*> plans) {
           small};
 }
 
+// What was done before the cancel is there for whoever is told the end.
+template <class Queue>
+ExploredProgram cancel_carries(bool pushes) {
+  return {std::is_same_v<Queue, Mpmc> ? "Blocking<MpmcRing>" : "Blocking<SpscRing>",
+          std::string("what came before the cancel, ") + (pushes ? "push" : "pop"), [=](Execution& run) {
+            Queue queue(1, sleeps_at_once);
+            RaceCell<int> reason;
+            if (pushes) static_cast<void>(queue.push(Watched(1)));
+            run.spawn([&] {
+              reason.write(7);
+              queue.cancel();
+            });
+            run.spawn([&] {
+              const bool end = pushes ? queue.push(Watched(2)) == PushResult::closed : !queue.pop();
+              if (!end || reason.read() != 7) run.fail("no end, or no reason");
+            });
+            run.run();
+          }};
+}
+
 const AddPrograms mpmc{{
+    cancel_carries<Mpmc>(false),
+    cancel_carries<Mpmc>(true),
     program<Mpmc>(1, {"P", "O"}),
     program<Mpmc>(2, {"P", "O"}),
     program<Mpmc>(1, {"O", "c"}),
@@ -90,6 +112,8 @@ const AddPrograms mpmc{{
     program<Mpmc>(2, {"pp", "P", "OOo"}),
 }};
 const AddPrograms spsc{{
+    cancel_carries<Spsc>(false),
+    cancel_carries<Spsc>(true),
     program<Spsc>(1, {"P", "O"}),
     program<Spsc>(2, {"P", "O"}),
     program<Spsc>(1, {"c", "O"}),

@@ -88,7 +88,30 @@ ExploredProgram freeze(Shape shape, std::vector<const char*> plans, unsigned acc
           2'000};
 }
 
+// What was done before the close is there for whoever is refused or told the end.
+ExploredProgram close_carries(std::uint64_t filled) {
+  return {"MpmcRing", "what came before the close, " + std::to_string(filled) + " inside", [=](Execution& run) {
+            Queue queue(2, near_the_wrap);
+            for (std::uint64_t i = 0; i < filled; ++i) static_cast<void>(queue.try_push(Watched(i)));
+            RaceCell<int> reason;
+            run.spawn([&] {
+              reason.write(7);
+              queue.close();
+            });
+            run.spawn([&] {
+              if (queue.try_push(Watched(10)) == PushResult::closed && reason.read() != 7) run.fail("no reason");
+            });
+            run.spawn([&] {
+              if (queue.drained() && reason.read() != 7) run.fail("no reason");
+              if (queue.closed() && reason.read() != 7) run.fail("no reason");
+            });
+            run.run();
+          }};
+}
+
 const AddPrograms added{{
+    close_carries(0),
+    close_carries(1),
     program({1, 0, 0}, {"p", "p"}),
     program({1, 0, 0}, {"p", "o"}),
     program({1, 1, 1}, {"p", "o"}),
