@@ -70,19 +70,23 @@ ExploredProgram nested(std::string name, EnginePlan plan) {
 }
 
 // The parts of an item end when all have begun: as many threads as parts must come, whoever sleeps must be woken.
-ExploredProgram meeting(std::string name, EnginePlan plan) {
-  return {"Engine", std::move(name), [=](Execution& run) {
-            one_engine(run, plan, take_all, [&](ExploredArena&, Book& book) {
-              book.in_part = [&](std::uint64_t s, unsigned i, unsigned) {
-                const auto begun = [&] {
-                  unsigned n = 0;
-                  for (unsigned k = 0; k < book.parts; ++k) n += book.made[s][i][k];
-                  return n;
-                };
-                while (begun() < book.parts) Execution::pass();
-              };
-            });
-          }};
+ExploredProgram meeting(std::string name, EnginePlan plan, unsigned stale_reads = 2) {
+  return {.structure = "Engine",
+          .name = std::move(name),
+          .body =
+              [=](Execution& run) {
+                one_engine(run, plan, take_all, [&](ExploredArena&, Book& book) {
+                  book.in_part = [&](std::uint64_t s, unsigned i, unsigned) {
+                    const auto begun = [&] {
+                      unsigned n = 0;
+                      for (unsigned k = 0; k < book.parts; ++k) n += book.made[s][i][k];
+                      return n;
+                    };
+                    while (begun() < book.parts) Execution::pass();
+                  };
+                });
+              },
+          .stale_reads = stale_reads};
 }
 
 // Two engines on the same threads, each with its consumer.
@@ -142,6 +146,9 @@ const AddPrograms added{{
     nested("nested work in every part", {.options = {.threads = 1, .window = 1, .hold = 1}, .parts = 1, .arena = 2}),
     nested("nested work, an arena of one thread",
            {.options = {.threads = 1, .window = 1, .hold = 1, .help = false}, .parts = 1, .arena = 1}),
+    // A sleep against an opening takes three old values: at two looks for parts and at the last one before the sleep.
+    meeting("one step of two parts that meet, one worker and the helping consumer",
+            {.options = {.threads = 1, .window = 1, .hold = 1}, .steps = 1}, 4),
     meeting("parts that meet, one worker and the helping consumer",
             {.options = {.threads = 1, .window = 1, .hold = 1}}),
     meeting("parts that meet, two workers", {.options = {.threads = 2, .window = 1, .hold = 1, .help = false}}),
