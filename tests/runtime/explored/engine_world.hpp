@@ -170,6 +170,18 @@ struct Book {
   }
 };
 
+/// After a clean shutdown the host may read, or free, whatever the job has written, of cancelled steps too.
+inline void read_as_host(const Book& book) {
+  for (std::uint64_t s = 0; s < book.bound; ++s) {
+    for (unsigned i = 0; i < book.items(s); ++i) {
+      if (book.opened[s][i] != 0) plain_read(&book.opened[s][i]);
+      for (unsigned k = 0; k < book.parts_of(s, i); ++k) {
+        if (book.made[s][i][k] != 0) plain_read(&book.made[s][i][k]);
+      }
+    }
+  }
+}
+
 /// What every slot holds is written and read by plain accesses, which the weak memory mode watches; so a slot used too
 /// early, too late or by two is a data race there, and a wrong count in every mode.
 struct WatchedJob {
@@ -212,6 +224,7 @@ struct WatchedJob {
     enter(s, slot);
     if (s >= Book::most_steps || i >= book->items(s)) book->run.fail("an item that is none");
     slot.prefix[i].write(s + 100);
+    plain_write(&book->opened[s][i]);
     if (++book->opened[s][i] != 1) book->run.fail("an item was opened twice");
     ExploredArena::current()->must_wake();
     --slot.inside;
@@ -222,6 +235,7 @@ struct WatchedJob {
     if (slot.prefix[i].read() != s + 100) book->run.fail("a part that does not see its prefix");
     if (k >= book->parts_of(s, i)) book->run.fail("a part that is none");
     slot.part[i][k].write(s + 200 + k);
+    plain_write(&book->made[s][i][k]);
     if (++book->made[s][i][k] != 1) book->run.fail("a part was made twice");
     if (book->in_part) book->in_part(s, i, k);
     --slot.inside;
@@ -278,6 +292,7 @@ void live(const std::shared_ptr<Book>& book, const EnginePlan& plan, Consume&& c
     if (stats.window_high_water > options.window) book->run.fail("window exceeded");
     if (stats.rescues != 0) book->run.fail("a wakeup was lost");
     if (!engine.shutdown().clean) book->run.fail("not clean");
+    read_as_host(*book);
   }
   ExploredArena::current()->leave();
 }
