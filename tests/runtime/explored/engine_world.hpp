@@ -305,6 +305,8 @@ void one_engine(Execution& run, const EnginePlan& plan, Consume consume, Prepare
   prepare(arena, *book);
   run.spawn([&] { live(book, plan, consume); });
   run.run();
+  run.thaw();  // a frozen thread that nobody waited for
+  run.run();
 }
 template <class Consume>
 void one_engine(Execution& run, const EnginePlan& plan, Consume consume) {
