@@ -134,7 +134,7 @@ void freeze_everywhere(const char* name, const Frozen& f, unsigned schedules) {
 }
 
 #if defined(HEADRACE_TEST_ASAN) || defined(HEADRACE_TEST_TSAN)
-constexpr unsigned schedules = 3;  // a switch of stacks costs a hundred times as much there
+constexpr unsigned schedules = 1;  // a switch of stacks costs a hundred times as much there
 #else
 constexpr unsigned schedules = 40;
 #endif
