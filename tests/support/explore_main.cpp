@@ -44,6 +44,7 @@ class Searches {
       ExploreLimits limits;
       limits.weak_memory = weak;
       limits.most_steps = p.most_steps;
+      limits.stale_reads = p.stale_reads;
       Row& row = rows_[p.structure + (weak ? ", weak memory" : "")];
       ++row.programs;
       DepthFirst deep(p.small ? DepthFirst::unbounded : weak ? 2 : 3);
@@ -157,6 +158,7 @@ int run(int argc, char** argv) {
       ExploreLimits limits;
       limits.weak_memory = !settings.sequential;
       limits.most_steps = p.most_steps;
+      limits.stale_reads = p.stale_reads;
       std::printf("%s, %s\n%s", p.structure.c_str(), p.name.c_str(),
                   trace_of(p.body, limits, choices_from(settings.replay)).c_str());
     } else if (!searches.program(p)) {

@@ -16,6 +16,7 @@ struct ExploredProgram {
   bool small = false;  ///< 2 threads with one operation each: searched to the end
   bool weak = true;    ///< also in the weak memory mode
   std::uint64_t most_steps = 5'000;
+  unsigned stale_reads = 2;  ///< old values per run, in the weak memory mode
 };
 
 inline std::vector<ExploredProgram>& explored_programs() {
