@@ -11,6 +11,7 @@
 #include "headrace/lockfree/reorder_ring.hpp"
 #include "headrace/lockfree/slab_pool.hpp"
 #include "headrace/runtime/activity.hpp"
+#include "support/delivery_order.hpp"
 #include "support/scheduler.hpp"
 
 namespace headrace {
@@ -51,6 +52,44 @@ TEST(ScheduledReorderRing, Delivers_in_order_over_laps_whatever_the_schedule) {
     });
     ASSERT_EQ(scheduler.run(), Scheduler::Outcome::finished) << "seed " << seed;
   }
+}
+
+TEST(ScheduledReorderRing, Within_a_span_delivers_each_once_and_overtakes_no_more) {
+  std::set<std::uint64_t> overtaken;
+  for (std::uint64_t seed = 0; seed < schedules; ++seed) {
+    constexpr std::uint64_t n = 7;
+    const std::uint64_t span = 1 + seed % 2;
+    const std::size_t capacity = span + 1 + seed % 3;
+    ReorderRing<std::unique_ptr<std::uint64_t>, ScheduledAtomic> ring(capacity);
+    ScheduledAtomic<std::uint64_t> next{0}, limit{capacity};
+    Scheduler scheduler(seed);
+    for (int p = 0; p < 2; ++p) {
+      scheduler.spawn([&] {
+        for (;;) {
+          std::uint64_t s = next.load(std::memory_order_relaxed);
+          if (s >= n) return;
+          if (s >= limit.load(std::memory_order_acquire)) continue;
+          if (!next.compare_exchange_strong(s, s + 1, std::memory_order_relaxed, std::memory_order_relaxed)) continue;
+          ASSERT_TRUE(ring.publish(s, std::make_unique<std::uint64_t>(s * 7)));
+        }
+      });
+    }
+    test::DeliveryOrder order(span);
+    scheduler.spawn([&] {
+      for (std::uint64_t came = 0; came < n;) {
+        const auto taken = ring.try_take_within(span);
+        if (!taken) continue;
+        ASSERT_EQ(*taken->value, taken->sequence * 7);
+        ASSERT_EQ(order.deliver(taken->sequence), "") << "seed " << seed;
+        ++came;
+        limit.store(ring.next_sequence() + capacity, std::memory_order_release);
+      }
+    });
+    ASSERT_EQ(scheduler.run(), Scheduler::Outcome::finished) << "seed " << seed;
+    ASSERT_TRUE(order.complete(n));
+    overtaken.insert(order.most_overtaken());
+  }
+  EXPECT_GE(overtaken.size(), 2u) << "some schedules overtake, some do not";
 }
 
 TEST(ScheduledReorderRing, One_of_two_publishers_wins_or_the_revoker_does) {

@@ -66,12 +66,14 @@ class EngineCore final : public WorkerTask, public std::enable_shared_from_this<
         workers(options.threads),
         threads(workers.threads()),
         window(threads == 0 ? 1 : options.window),
+        span(threads == 0 ? 0 : options.span),
+        places(window + span),
         batch(options.batch),
         steal(options.steal),
         slots(threads == 0 ? 1 + options.hold : window + options.hold + options.spares),
-        open_items(std::size_t{window} * batch),
-        bindings(std::make_unique<Atom<std::uint64_t>[]>(window)),
-        ring(window),
+        open_items(std::size_t{places} * batch),
+        bindings(std::make_unique<Atom<std::uint64_t>[]>(places)),
+        ring(places),
         pool(slots) {
     records.reserve(slots);
     for (unsigned i = 0; i < slots; ++i) {
@@ -129,7 +131,7 @@ class EngineCore final : public WorkerTask, public std::enable_shared_from_this<
       // Read before the exchange: while nobody has the ticket, its step is neither delivered nor cancelled, so a
       // successful exchange proves that this binding was the step's.
       // [A2] acquire, from [R2]: a binding of a later step brings the exchange that took this ticket, so ours fails.
-      const std::uint64_t binding = bindings[step % window].load(std::memory_order_acquire);
+      const std::uint64_t binding = bindings[step % places].load(std::memory_order_acquire);
       // [X1] acq_rel, with [X2], [X5]: one thread has the ticket; a cancel that took it is seen by whoever fails here.
       if (next_ticket.compare_exchange_weak(ticket, ticket + 1, std::memory_order_acq_rel, std::memory_order_relaxed)) {
         return Claim{ticket, static_cast<std::uint16_t>(binding & 0xFFFF), static_cast<unsigned>(ticket - step * batch),
@@ -259,7 +261,7 @@ class EngineCore final : public WorkerTask, public std::enable_shared_from_this<
     return ticket < void_below.load(std::memory_order_relaxed);  // relaxed: advice to skip the job's code
   }
   std::size_t position(std::uint64_t step, unsigned i) const noexcept {
-    return static_cast<std::size_t>(step % window) * batch + i;
+    return static_cast<std::size_t>(step % places) * batch + i;
   }
   Record& record_at(std::size_t p) noexcept {
     // [A6] acquire, from [R2]: the binding of the step whose bit led here, or a later one.
@@ -285,6 +287,8 @@ class EngineCore final : public WorkerTask, public std::enable_shared_from_this<
   WorkerSource workers;
   const unsigned threads;
   const unsigned window;
+  const unsigned span;    // how far a step may overtake
+  const unsigned places;  // of the ring: steps from the oldest undelivered one to the newest that can be bound
   const unsigned batch;
   const bool steal;
   const unsigned slots;
