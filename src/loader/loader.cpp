@@ -9,6 +9,13 @@
 namespace headrace {
 namespace {
 
+constexpr std::uint32_t max_span = 256;
+
+std::uint32_t span_of(const Order& order) noexcept {
+  const Completion* completion = std::get_if<Completion>(&order);
+  return completion ? completion->span : 0;
+}
+
 std::size_t physical_memory() {
   const long pages = ::sysconf(_SC_PHYS_PAGES), size = ::sysconf(_SC_PAGESIZE);
   return pages > 0 && size > 0 ? static_cast<std::size_t>(pages) * static_cast<std::size_t>(size)
@@ -24,6 +31,9 @@ void check(const LoaderOptions& o, std::uint64_t dataset_items, std::uint64_t it
                                 " leaves nothing of " + std::to_string(items) + " items");
   if (o.hold == 0) throw std::invalid_argument("hold is 0: expected at least 1, the batch that next() returns");
   if (o.epochs && *o.epochs == 0) throw std::invalid_argument("epochs is 0: expected at least 1");
+  if (const std::uint32_t span = span_of(o.order); span > max_span)
+    throw std::invalid_argument("order = Completion{" + std::to_string(span) + "}: expected a span of at most " +
+                                std::to_string(max_span));
 }
 
 // The steps in flight: as asked, or enough for four items per thread, within the memory budget.
@@ -51,8 +61,7 @@ struct Loader::State {
       : layout(std::make_shared<const detail::SlotLayout>(
             detail::make_layout(dataset.spec(), pipeline, std::uint64_t{options.batch_size} * pipeline.parts()))),
         window(choose_window(options, layout->bytes, (sampler.size() + options.batch_size - 1) / options.batch_size)),
-        hold(options.hold),
-        epochs(options.epochs),
+        in_sequence(span_of(options.order) == 0),
         job(std::make_shared<detail::LoaderJob>(
             std::move(dataset), std::move(pipeline), std::move(sampler), options, layout,
             std::make_shared<detail::ScratchPool>(std::max<std::size_t>(layout->largest_scratch, 64),
@@ -61,6 +70,7 @@ struct Loader::State {
                                   .window = window,
                                   .hold = options.hold,
                                   .batch = options.batch_size,
+                                  .span = span_of(options.order),
                                   .help = options.help,
                                   .shutdown_timeout = options.shutdown_timeout,
                                   .on_detach = options.on_detach}) {}
@@ -70,14 +80,14 @@ struct Loader::State {
     return static_cast<std::uint32_t>((std::min(options.threads, 255u) + 1) * (layout->places.size() + 1));
   }
 
-  bool at_end() const noexcept { return abandoned || step == job->steps_per_epoch(); }
+  bool at_end() const noexcept { return abandoned || delivered == job->steps_per_epoch(); }
 
   // Hands a delivered slot to the trainer, or throws its first error.
   Batch deliver(detail::LoaderEngine::Lease lease) {
     auto& slot = static_cast<detail::LoaderSlot&>(**lease);
-    if (slot.epoch != epoch || slot.step != step)
+    if (slot.epoch != epoch || (in_sequence && slot.step != delivered))
       throw std::logic_error("a step came out of order: this is a bug in the loader");
-    ++step;
+    ++delivered;
     if (const ItemFailure* failure = slot.first_failure()) throw ItemError(*failure);
     slot.held = std::move(lease);
     return Batch(&slot, Storage::adopt(slot.lease));
@@ -85,14 +95,12 @@ struct Loader::State {
 
   std::shared_ptr<const detail::SlotLayout> layout;
   unsigned window;
-  unsigned hold;
-  std::optional<std::uint32_t> epochs;
+  bool in_sequence;
   std::shared_ptr<detail::LoaderJob> job;
   detail::LoaderEngine engine;
 
-  // The next step to deliver.
   std::uint64_t epoch = 0;
-  std::uint64_t step = 0;
+  std::uint64_t delivered = 0;  // steps of the epoch, errors too
   bool iterating = false;
   bool abandoned = false;  // a loop left the current epoch early: nothing is in flight until another is asked for
 };
@@ -138,14 +146,14 @@ Loader::Epoch Loader::epoch(std::uint32_t e) {
   if (e >= s.job->epoch_end())
     throw std::out_of_range("epoch " + std::to_string(e) + " was asked for, but the loader ends before epoch " +
                             std::to_string(s.job->epoch_end()));
-  const bool here = e == s.epoch && s.step == 0 && !s.abandoned;
+  const bool here = e == s.epoch && s.delivered == 0 && !s.abandoned;
   const bool follows = e == s.epoch + 1 && s.at_end() && !s.abandoned;
   if (here || follows)
     s.engine.start();
   else
     s.engine.restart([e](detail::LoaderJob& job) { job.seek(e, 0); });
   s.epoch = e;
-  s.step = 0;
+  s.delivered = 0;
   s.abandoned = false;
   s.iterating = true;
   return Epoch(*this);

@@ -11,8 +11,10 @@
 //   elsewhere. I2  Memory: window + hold slots, made at construction; no more steps than that exist. I3  An epoch ends
 //   only when every item has been delivered or its error thrown.
 //
+// Order: an epoch's batches come in sequence, or as they are done with `order = Completion{span}` (options.hpp).
+//
 // Errors: a failing item throws ItemError from the next() that would have delivered its batch; the batches before it
-// arrive, and the call after it goes on with the step behind it. HoldError when the trainer keeps more than `hold`
+// arrive, and the call after it goes on with the step behind it (in completion order: with whatever is done next). HoldError when the trainer keeps more than `hold`
 // batches: nothing has changed, let one go and call again. ForkError in a forked child. Thread-safety: one thread at a
 // time calls a loader's functions; batches and tensors may be used and dropped anywhere. Leaving early: leaving a loop
 // over an epoch, asking for another epoch and destruction cancel what is in flight: no further item is begun. Only
@@ -55,8 +57,8 @@ class Loader {
  public:
   class Epoch;
 
-  // Throws std::invalid_argument (no items, a batch of 0, more threads, window or hold than there can be, a step larger
-  // than the memory budget), TransformError (the pipeline does not suit the dataset's specification), std::bad_alloc.
+  // Throws std::invalid_argument (no items, a batch of 0, more threads, window or hold than there can be, a span above
+  // 256, a step larger than the memory budget), TransformError (the pipeline does not suit the dataset's specification), std::bad_alloc.
   Loader(Dataset dataset, Pipeline pipeline, LoaderOptions options = {});
   ~Loader();
   Loader(const Loader&) = delete;
@@ -84,7 +86,7 @@ class Loader {
   std::unique_ptr<State> state_;
 };
 
-// One epoch's batches, once, in order. Move-only, and not to outlive the loader. Dropping it in the middle of its
+// One epoch's batches, each once. Move-only, and not to outlive the loader. Dropping it in the middle of its
 // iteration abandons the rest of the epoch: next() then says end until another epoch is asked for. A range that was
 // never iterated only chooses the epoch, for next() and its like.
 class Loader::Epoch {
