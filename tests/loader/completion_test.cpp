@@ -101,12 +101,18 @@ struct Gate {
   }
 };
 
+struct OpenAtEnd {
+  Gate& gate;
+  ~OpenAtEnd() { gate.release(); }
+};
+
 TEST(CompletionLoader, A_slow_item_is_overtaken_by_span_batches_and_by_no_other_epoch) {
   const Deadline deadline;
   for (const std::uint32_t span : {2u, 256u}) {
     Gate gate;
     Loader loader(data(), compose(gate.at(2), random_part()),
                   {.batch_size = 1, .threads = 2, .window = 4, .help = false, .order = Completion{span}});
+    const OpenAtEnd open{gate};
     // Epoch 0, in which item 2 hangs. What may pass it: two batches, or all others of the epoch.
     DeliveryOrder order(span);
     const std::uint64_t before = span == 2 ? 2 + span : items - 1;

@@ -11,12 +11,14 @@
 #include <vector>
 
 #include "headrace/runtime/engine.hpp"
+#include "support/deadline.hpp"
 #include "support/delivery_order.hpp"
 
 namespace headrace {
 namespace {
 
 using namespace std::chrono_literals;
+using test::Deadline;
 using test::DeliveryOrder;
 
 // Values by step, item and part; some parts are held up; groups of steps that keep among themselves.
@@ -60,7 +62,17 @@ struct Job {
 };
 using E = Engine<Job>;
 
+// Lets the step that hangs go on when a test ends early.
+struct OpenAtEnd {
+  std::atomic<bool>& gate;
+  ~OpenAtEnd() {
+    gate = true;
+    gate.notify_all();
+  }
+};
+
 TEST(CompletionOrder, Every_step_once_and_none_overtaken_by_more_than_span) {
+  const Deadline deadline;
   std::uint64_t overtaken_somewhere = 0;
   for (const unsigned span : {0u, 1u, 2u, 5u, 256u})
     for (const unsigned window : {1u, 2u, 3u, 8u})
@@ -91,6 +103,7 @@ TEST(CompletionOrder, Every_step_once_and_none_overtaken_by_more_than_span) {
 }
 
 TEST(CompletionOrder, A_step_that_hangs_is_overtaken_by_span_others_and_then_waited_for) {
+  const Deadline deadline;
   for (const unsigned span : {1u, 2u, 7u, 256u})
     for (const unsigned window : {2u, 5u}) {
       std::atomic<bool> gate{false};
@@ -98,6 +111,7 @@ TEST(CompletionOrder, A_step_that_hangs_is_overtaken_by_span_others_and_then_wai
       const std::uint64_t steps = 3 * (std::uint64_t{window} + span) + 10;
       E engine(Job{.steps = steps, .gate = &gate, .held_step = 3},
                {.threads = 2, .window = window, .span = span, .help = false});
+      const OpenAtEnd open{gate};
       DeliveryOrder order(span);
       for (std::uint64_t n = 0; n < 3 + std::uint64_t{span}; ++n) {
         const auto lease = engine.next();
@@ -119,11 +133,13 @@ TEST(CompletionOrder, A_step_that_hangs_is_overtaken_by_span_others_and_then_wai
 }
 
 TEST(CompletionOrder, No_step_passes_the_end_of_its_group) {
+  const Deadline deadline;
   for (const std::uint64_t group : {1u, 2u, 5u, 9u}) {
     std::atomic<bool> gate{false};
     const std::uint64_t held = 2 * group;  // the first of its group
     E engine(Job{.steps = 5 * group, .group = group, .gate = &gate, .held_step = held},
              {.threads = 2, .window = 4, .span = 100, .help = false});
+    const OpenAtEnd open{gate};
     DeliveryOrder order(100);
     for (std::uint64_t n = 0; n + 1 < 3 * group; ++n) {
       const auto lease = engine.next();
@@ -140,6 +156,7 @@ TEST(CompletionOrder, No_step_passes_the_end_of_its_group) {
 }
 
 TEST(CompletionOrder, The_waiting_consumer_works_on_the_oldest_step) {
+  const Deadline deadline;
   // The only worker hangs in step 1; the consumer, which helps, makes 0 and must then wait for 1, not make 2.
   std::atomic<bool> gate{false};
   std::atomic<unsigned> inside{0};
@@ -172,12 +189,14 @@ TEST(CompletionOrder, The_waiting_consumer_works_on_the_oldest_step) {
 }
 
 TEST(CompletionOrder, Cancel_and_restart_with_steps_taken_ahead) {
+  const Deadline deadline;
   std::mt19937 g(5);
   for (int round = 0; round < 20; ++round) {
     std::atomic<bool> gate{false};
     const auto span = static_cast<unsigned>(1 + g() % 6);
     E engine(Job{.steps = 1000, .batch = 2, .parts = 3, .gate = &gate, .held_step = 1},
              {.threads = 2, .window = 3, .spares = 1, .batch = 2, .span = span, .help = false});
+    const OpenAtEnd open{gate};
     DeliveryOrder order(span);
     const auto ahead = static_cast<unsigned>(1 + g() % span);
     for (unsigned n = 0; n < 1 + ahead; ++n) {
