@@ -37,20 +37,27 @@ void check(const LoaderOptions& o, std::uint64_t dataset_items, std::uint64_t it
 }
 
 // The steps in flight: as asked, or enough for four items per thread, within the memory budget.
-unsigned choose_window(const LoaderOptions& o, std::size_t slot_bytes, std::uint64_t steps_per_epoch) {
+unsigned choose_window(const LoaderOptions& o, std::size_t slot_bytes, std::size_t scratch_bytes,
+                       std::uint64_t steps_per_epoch) {
   const std::uint64_t threads = std::max(1u, o.threads);
   std::uint64_t window =
       o.window ? o.window : std::clamp<std::uint64_t>((4 * threads + o.batch_size - 1) / o.batch_size, 2, 1024);
   if (!o.window) window = std::min(window, std::max<std::uint64_t>(2, 2 * steps_per_epoch));
-  if (slot_bytes == 0) return static_cast<unsigned>(window);
   const std::size_t budget = o.memory_budget ? o.memory_budget : physical_memory() / 4;
-  const std::uint64_t slots = budget / slot_bytes;
+  if (scratch_bytes > budget)
+    throw std::invalid_argument("memory_budget of " + std::to_string(budget) + " bytes is below the " +
+                                std::to_string(scratch_bytes) + " bytes for intermediate tensors of " +
+                                std::to_string(o.threads) + " threads");
+  if (slot_bytes == 0) return static_cast<unsigned>(window);
+  const std::uint64_t slots = (budget - scratch_bytes) / slot_bytes;
   if (slots < std::uint64_t{o.hold} + 1)
     throw std::invalid_argument(
         "memory_budget allows " + std::to_string(slots) + " steps of " + std::to_string(slot_bytes) +
         " bytes, but hold = " + std::to_string(o.hold) +
         " batches and one step in the making are needed: " + std::to_string(slot_bytes * (std::uint64_t{o.hold} + 1)) +
-        " bytes at least (of " + std::to_string(budget) + ")");
+        " bytes at least" +
+        (scratch_bytes == 0 ? "" : ", and " + std::to_string(scratch_bytes) + " for intermediate tensors") + " (of " +
+        std::to_string(budget) + ")");
   return static_cast<unsigned>(std::min<std::uint64_t>(window, slots - o.hold));
 }
 
@@ -60,12 +67,13 @@ struct Loader::State {
   State(Dataset dataset, Pipeline pipeline, const LoaderOptions& options, Sampler sampler)
       : layout(std::make_shared<const detail::SlotLayout>(
             detail::make_layout(dataset.spec(), pipeline, std::uint64_t{options.batch_size} * pipeline.parts()))),
-        window(choose_window(options, layout->bytes, (sampler.size() + options.batch_size - 1) / options.batch_size)),
+        scratch_slabs(count_scratch_slabs(options, *layout)),
+        window(choose_window(options, layout->bytes, detail::ScratchPool::bytes_for(scratch_bytes(), scratch_slabs),
+                             (sampler.size() + options.batch_size - 1) / options.batch_size)),
         in_sequence(span_of(options.order) == 0),
         job(std::make_shared<detail::LoaderJob>(
             std::move(dataset), std::move(pipeline), std::move(sampler), options, layout,
-            std::make_shared<detail::ScratchPool>(std::max<std::size_t>(layout->largest_scratch, 64),
-                                                  scratch_slabs(options)))),
+            std::make_shared<detail::ScratchPool>(scratch_bytes(), scratch_slabs))),
         engine(job, EngineOptions{.threads = options.threads,
                                   .window = window,
                                   .hold = options.hold,
@@ -75,10 +83,13 @@ struct Loader::State {
                                   .shutdown_timeout = options.shutdown_timeout,
                                   .on_detach = options.on_detach}) {}
 
-  // Two intermediate results per tensor for each thread that can be inside an op.
-  std::uint32_t scratch_slabs(const LoaderOptions& options) const {
-    return static_cast<std::uint32_t>((std::min(options.threads, 255u) + 1) * (layout->places.size() + 1));
+  // Where ops ask for any: an intermediate result per tensor, and one more, for each thread that can be inside an op.
+  static std::uint32_t count_scratch_slabs(const LoaderOptions& options, const detail::SlotLayout& layout) {
+    if (!layout.needs_scratch) return 0;
+    return static_cast<std::uint32_t>((std::min(options.threads, 255u) + 1) * (layout.places.size() + 1));
   }
+  // Of one of them.
+  std::size_t scratch_bytes() const noexcept { return std::max<std::size_t>(layout->largest_scratch, 64); }
 
   bool at_end() const noexcept { return abandoned || delivered == job->steps_per_epoch(); }
 
@@ -88,12 +99,17 @@ struct Loader::State {
     if (slot.epoch != epoch || (in_sequence && slot.step != delivered))
       throw std::logic_error("a step came out of order: this is a bug in the loader");
     ++delivered;
-    if (const ItemFailure* failure = slot.first_failure()) throw ItemError(*failure);
+    if (const ItemFailure* failure = slot.first_failure()) {
+      ItemError error(*failure);
+      slot.drop_samples();
+      throw error;
+    }
     slot.held = std::move(lease);
     return Batch(&slot, Storage::adopt(slot.lease));
   }
 
   std::shared_ptr<const detail::SlotLayout> layout;
+  std::uint32_t scratch_slabs;
   unsigned window;
   bool in_sequence;
   std::shared_ptr<detail::LoaderJob> job;
@@ -172,6 +188,7 @@ LoaderStats Loader::stats() const {
   stats.window = s.window;
   stats.slots = s.engine.slots();
   stats.slot_bytes = s.layout->bytes;
+  stats.scratch_bytes = detail::ScratchPool::bytes_for(s.scratch_bytes(), s.scratch_slabs);
   stats.patches = c.patches.load(std::memory_order_relaxed);                 // relaxed: statistics
   stats.bytes_to_slots = c.slot_bytes.load(std::memory_order_relaxed);       // relaxed: statistics
   stats.bytes_to_scratch = c.scratch_bytes.load(std::memory_order_relaxed);  // relaxed: statistics

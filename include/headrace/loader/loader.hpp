@@ -40,6 +40,7 @@ struct LoaderStats {
   unsigned window = 0;                  // steps in flight at most
   std::uint64_t slots = 0;              // window + hold
   std::size_t slot_bytes = 0;           // each
+  std::size_t scratch_bytes = 0;        // pooled for intermediate tensors; 0 where no op asks for any
   std::uint64_t patches = 0;            // made (also those prefetched)
   std::uint64_t bytes_to_slots = 0;     // written into batch memory
   std::uint64_t bytes_to_scratch = 0;   // written to intermediate memory
