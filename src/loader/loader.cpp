@@ -53,9 +53,8 @@ unsigned choose_window(const LoaderOptions& o, std::size_t slot_bytes, std::size
   if (slots < std::uint64_t{o.hold} + 1)
     throw std::invalid_argument(
         "memory_budget allows " + std::to_string(slots) + " steps of " + std::to_string(slot_bytes) +
-        " bytes, but hold = " + std::to_string(o.hold) +
-        " batches and one step in the making are needed: " + std::to_string(slot_bytes * (std::uint64_t{o.hold} + 1)) +
-        " bytes at least" +
+        " bytes, but hold = " + std::to_string(o.hold) + " batches and one step in the making are needed: " +
+        std::to_string(slot_bytes * (std::uint64_t{o.hold} + 1)) + " bytes at least" +
         (scratch_bytes == 0 ? "" : ", and " + std::to_string(scratch_bytes) + " for intermediate tensors") + " (of " +
         std::to_string(budget) + ")");
   return static_cast<unsigned>(std::min<std::uint64_t>(window, slots - o.hold));
@@ -71,9 +70,9 @@ struct Loader::State {
         window(choose_window(options, layout->bytes, detail::ScratchPool::bytes_for(scratch_bytes(), scratch_slabs),
                              (sampler.size() + options.batch_size - 1) / options.batch_size)),
         in_sequence(span_of(options.order) == 0),
-        job(std::make_shared<detail::LoaderJob>(
-            std::move(dataset), std::move(pipeline), std::move(sampler), options, layout,
-            std::make_shared<detail::ScratchPool>(scratch_bytes(), scratch_slabs))),
+        job(std::make_shared<detail::LoaderJob>(std::move(dataset), std::move(pipeline), std::move(sampler), options,
+                                                layout,
+                                                std::make_shared<detail::ScratchPool>(scratch_bytes(), scratch_slabs))),
         engine(job, EngineOptions{.threads = options.threads,
                                   .window = window,
                                   .hold = options.hold,

@@ -3,12 +3,11 @@
 #include <gtest/gtest.h>
 
 #include <atomic>
-#include <map>
-#include <set>
-
 #include <headrace/transform/rand_crop_by_pos_neg_label.hpp>
 #include <headrace/transform/rand_flip.hpp>
 #include <headrace/transform/random_delay.hpp>
+#include <map>
+#include <set>
 
 #include "support/deadline.hpp"
 #include "support/delivery_order.hpp"
@@ -30,7 +29,7 @@ LoaderOptions base() { return {.batch_size = 2, .shuffle = true, .seed = 3, .thr
 
 struct Delivered {
   std::map<std::pair<std::uint64_t, std::uint64_t>, std::string> steps;  // (epoch, step): ordered digest of the batch
-  std::vector<std::string> sets;                                       // per epoch
+  std::vector<std::string> sets;                                         // per epoch
   std::uint64_t most_overtaken = 0;
 };
 

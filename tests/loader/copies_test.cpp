@@ -109,7 +109,8 @@ TEST(Copies, ScratchIsThereWhereOpsAskForItAndCountsInTheBudget) {
   }
   // What a later op replaces or shows otherwise goes through scratch; and who says that he asks may.
   const std::size_t field = (voxels * sizeof(float) + 63) / 64 * 64, threads_and_consumer = 3, fields_and_one = 3;
-  for (const Pipeline& some : {compose(crop, affine, flip), compose(crop, noise, flip), compose(crop, AsksForScratch{})}) {
+  for (const Pipeline& some :
+       {compose(crop, affine, flip), compose(crop, noise, flip), compose(crop, AsksForScratch{})}) {
     const LoaderStats s = stats(some);
     EXPECT_EQ(s.scratch_bytes, field * threads_and_consumer * fields_and_one);
     EXPECT_GT(s.bytes_to_scratch, 0u);

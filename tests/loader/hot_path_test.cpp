@@ -77,8 +77,8 @@ Dataset cached() {
 // The random part of a real job, small; `extra` runs last.
 Pipeline job(const Transform& extra = [](Sample&) {}) {
   return compose(RandCropByPosNegLabel({.label_key = "label", .spatial_size = 8, .num_samples = 4}),
-                 RandAffine({.prob = 0.5, .rotate_range = {0.3, 0.3, 0.3}}), RandFlip({.prob = 0.5, .spatial_axis = {0}}),
-                 extra);
+                 RandAffine({.prob = 0.5, .rotate_range = {0.3, 0.3, 0.3}}),
+                 RandFlip({.prob = 0.5, .spatial_axis = {0}}), extra);
 }
 
 // Rounds of `steps` steps, over epoch boundaries, after a warm-up; `trainer` is what the consumer does with a batch.
@@ -122,9 +122,10 @@ void print_head() {
 void print(const char* what, std::uint64_t steps, const Round& r) {
   const auto per_step = [&](std::uint64_t n) { return static_cast<double>(n) / static_cast<double>(steps); };
   std::printf("%-44s %7llu %7.3f %7.3f %7.3f %7.1f %7.2f %7.3f %7.3f %7.3f %7.3f\n", what,
-              static_cast<unsigned long long>(steps), per_step(r.launches), per_step(r.sleeps), per_step(r.counts.locks),
-              per_step(r.counts.heap_bytes), per_step(r.counts.scalable_bytes), per_step(r.counts.mapping_calls),
-              per_step(r.counts.page_faults), per_step(r.counts.futex()), per_step(r.counts.voluntary_switches));
+              static_cast<unsigned long long>(steps), per_step(r.launches), per_step(r.sleeps),
+              per_step(r.counts.locks), per_step(r.counts.heap_bytes), per_step(r.counts.scalable_bytes),
+              per_step(r.counts.mapping_calls), per_step(r.counts.page_faults), per_step(r.counts.futex()),
+              per_step(r.counts.voluntary_switches));
 }
 
 // What holds in every steady state, also where workers come and go.
@@ -146,11 +147,17 @@ TEST_P(HotPathOn, Nothing_at_all_happens_while_the_workers_stay_busy) {
     const std::string what =
         "threads " + std::to_string(GetParam()) + (in_sequence ? ", in sequence" : ", completion order");
     begin_quietly();
-    Loader loader(cached(), job(), {.batch_size = 3, .shuffle = true, .threads = GetParam(), .window = 16,
-                                    .order = in_sequence ? Order(Sequence{}) : Order(Completion{4})});
-    const Measured m = measure(loader, 16, 4000, [] {}, [](const Measured& so_far) {
-      return so_far.rounds.size() >= 40 && so_far.rounds.size() % 20 == 0 && so_far.busy().size() >= 3;
-    });
+    Loader loader(cached(), job(),
+                  {.batch_size = 3,
+                   .shuffle = true,
+                   .threads = GetParam(),
+                   .window = 16,
+                   .order = in_sequence ? Order(Sequence{}) : Order(Completion{4})});
+    const Measured m = measure(
+        loader, 16, 4000, [] {},
+        [](const Measured& so_far) {
+          return so_far.rounds.size() >= 40 && so_far.rounds.size() % 20 == 0 && so_far.busy().size() >= 3;
+        });
     const std::vector<Round> busy = m.busy();
     ASSERT_GE(busy.size(), 3u) << what << ": the machine is so busy that the workers never stayed";
     Round sum;
@@ -198,11 +205,15 @@ TEST_P(HotPathOn, Coming_and_going_costs_two_futex_calls_a_worker_and_two_a_slee
   }
 }
 
-// ---- The test can fail: each fault planted in an op is seen, once per part --------------------------------------------
+// ---- The test can fail: each fault planted in an op is seen, once per part
+// --------------------------------------------
 
 HotPathCounts with_fault(const Transform& fault) {
   Loader loader(cached(), job(fault), {.batch_size = 3, .threads = 1, .window = 4});
-  return measure(loader, 10, 1, [] {}, [](const Measured&) { return false; }).all().counts;
+  return measure(
+             loader, 10, 1, [] {}, [](const Measured&) { return false; })
+      .all()
+      .counts;
 }
 constexpr std::uint64_t parts = 10 * 3 * 4 / 2;  // at least: steps x items x patches, less what was made before
 
@@ -214,11 +225,13 @@ TEST(HotPathFaults, A_planted_allocation_is_seen) {
   EXPECT_GE(with_fault([](Sample&) {
               void* volatile p = ::operator new(100);
               ::operator delete(p);
-            }).heap_bytes, parts * 100);
+            }).heap_bytes,
+            parts * 100);
   EXPECT_GE(with_fault([](Sample&) {
               void* volatile p = std::aligned_alloc(64, 128);
               std::free(p);
-            }).heap_bytes, parts * 128);
+            }).heap_bytes,
+            parts * 128);
 }
 TEST(HotPathFaults, A_planted_request_to_the_scalable_allocator_is_seen) {
   const auto fault = [](Sample&) {
@@ -226,7 +239,8 @@ TEST(HotPathFaults, A_planted_request_to_the_scalable_allocator_is_seen) {
     allocator.deallocate(allocator.allocate(100), 100);
   };
   const HotPathCounts counts = with_fault(fault);
-  EXPECT_GE(counts.scalable_bytes + counts.heap_bytes, parts * 100) << "where oneTBB's allocator is absent it uses malloc";
+  EXPECT_GE(counts.scalable_bytes + counts.heap_bytes, parts * 100)
+      << "where oneTBB's allocator is absent it uses malloc";
   if (counts.scalable_bytes == 0) std::printf("oneTBB's scalable allocator is not there: malloc stands for it\n");
 }
 TEST(HotPathFaults, A_planted_mapping_and_a_fresh_page_are_seen) {

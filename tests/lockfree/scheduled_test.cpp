@@ -126,8 +126,8 @@ std::uint64_t lost_wakeups(std::uint64_t seed, int waiters, Notify&& notify) {
       for (;;) {
         events.await([&]() noexcept { return tokens.load() != 0; });
         std::uint64_t have = tokens.load();
-        if (have != 0 && tokens.compare_exchange_strong(have, have - 1, std::memory_order_acq_rel,
-                                                        std::memory_order_relaxed)) {
+        if (have != 0 &&
+            tokens.compare_exchange_strong(have, have - 1, std::memory_order_acq_rel, std::memory_order_relaxed)) {
           return;
         }
       }

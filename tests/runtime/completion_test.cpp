@@ -83,7 +83,8 @@ TEST(CompletionOrder, Every_step_once_and_none_overtaken_by_more_than_span) {
           DeliveryOrder order(span);
           std::mt19937 g(span * 97 + window);
           while (const auto lease = engine.next()) {
-            ASSERT_EQ(order.deliver(lease.step()), "") << "span " << span << " window " << window << " threads " << threads;
+            ASSERT_EQ(order.deliver(lease.step()), "")
+                << "span " << span << " window " << window << " threads " << threads;
             ASSERT_EQ(lease->step, lease.step());
             ASSERT_EQ(lease->sum, job.expected(lease.step())) << "step " << lease.step();
             if (g() % 16 == 0) std::this_thread::sleep_for(100us);

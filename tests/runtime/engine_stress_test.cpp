@@ -144,10 +144,10 @@ void live_many(int count, std::uint64_t seed) {
     const Run run = random_run(g);
     const std::string wrong = live(run, g);
     ASSERT_EQ(wrong, "") << "round " << round << ": threads " << run.options.threads << " window " << run.options.window
-                         << " span " << run.options.span << " hold " << run.options.hold << " batch " << run.options.batch << " help "
-                         << run.options.help << " steal " << run.options.steal << " seed " << run.shape.seed
-                         << " restarts " << run.restarts << " polls " << run.polls << " elsewhere "
-                         << run.releases_elsewhere;
+                         << " span " << run.options.span << " hold " << run.options.hold << " batch "
+                         << run.options.batch << " help " << run.options.help << " steal " << run.options.steal
+                         << " seed " << run.shape.seed << " restarts " << run.restarts << " polls " << run.polls
+                         << " elsewhere " << run.releases_elsewhere;
   }
 }
 

@@ -192,13 +192,21 @@ TEST(ScheduledEngine, Cancel_restart_and_destruction_anywhere) {
 }
 TEST(ScheduledEngine, Completion_order) {
   run_many({.steps = 5, .batch = 1, .parts = 2, .options = {.threads = 2, .window = 2, .span = 1}}, 150);
-  run_many({.steps = 6, .batch = 2, .parts = 1, .options = {.threads = 2, .window = 2, .hold = 1, .span = 2, .help = false},
-            .whole = false}, 150);
+  run_many({.steps = 6,
+            .batch = 2,
+            .parts = 1,
+            .options = {.threads = 2, .window = 2, .hold = 1, .span = 2, .help = false},
+            .whole = false},
+           150);
   run_many({.steps = 4, .batch = 1, .parts = 2, .options = {.threads = 2, .window = 3, .span = 2}, .polls = true}, 100);
 }
 TEST(ScheduledEngine, Completion_order_with_cancel_anywhere) {
-  run_many({.batch = 2, .parts = 2, .options = {.threads = 2, .window = 2, .hold = 1, .span = 2}, .whole = false,
-            .cancels = true}, 150);
+  run_many({.batch = 2,
+            .parts = 2,
+            .options = {.threads = 2, .window = 2, .hold = 1, .span = 2},
+            .whole = false,
+            .cancels = true},
+           150);
 }
 TEST(ScheduledEngine, Workers_take_turns) {
   ScheduledWorkers::crowded_one_in = 3;

@@ -31,7 +31,8 @@ struct Counter {
   void add(std::uint64_t n = 1) noexcept { value.fetch_add(n, std::memory_order_relaxed); }
   std::uint64_t get() const noexcept { return value.load(std::memory_order_relaxed); }
 };
-constinit Counter locks, heap_calls, heap_bytes, scalable_calls, scalable_bytes, mapping_calls, futex_waits, futex_wakes;
+constinit Counter locks, heap_calls, heap_bytes, scalable_calls, scalable_bytes, mapping_calls, futex_waits,
+    futex_wakes;
 
 void count_heap(std::size_t bytes) noexcept {
   heap_calls.add();
@@ -117,8 +118,10 @@ void* scalable_malloc(std::size_t size) {
 }
 void scalable_free(void* p) {
   static auto* const real = of_tbbmalloc<void(void*)>("scalable_free");
-  if (real != nullptr) real(p);
-  else std::free(p);
+  if (real != nullptr)
+    real(p);
+  else
+    std::free(p);
 }
 void* scalable_aligned_malloc(std::size_t size, std::size_t align) {
   static auto* const real = of_tbbmalloc<void*(std::size_t, std::size_t)>("scalable_aligned_malloc");
@@ -128,17 +131,19 @@ void* scalable_aligned_malloc(std::size_t size, std::size_t align) {
 }
 void scalable_aligned_free(void* p) {
   static auto* const real = of_tbbmalloc<void(void*)>("scalable_aligned_free");
-  if (real != nullptr) real(p);
-  else std::free(p);
+  if (real != nullptr)
+    real(p);
+  else
+    std::free(p);
 }
 
 // ---- Mappings ----------------------------------------------------------------------------------------------------
 
-#define HEADRACE_MAPPING(result, name, parameters, ...)             \
-  result name parameters {                                          \
+#define HEADRACE_MAPPING(result, name, parameters, ...)                \
+  result name parameters {                                             \
     static constinit std::atomic<result(*) parameters> cache{nullptr}; \
-    mapping_calls.add();                                            \
-    return behind(cache, #name)(__VA_ARGS__);                       \
+    mapping_calls.add();                                               \
+    return behind(cache, #name)(__VA_ARGS__);                          \
   }
 HEADRACE_MAPPING(void*, mmap, (void* p, std::size_t n, int protection, int flags, int file, off_t at), p, n, protection,
                  flags, file, at)
@@ -167,8 +172,8 @@ HEADRACE_LOCK(pthread_spin_lock, nullptr, (pthread_spinlock_t * l), l)
 HEADRACE_LOCK(pthread_cond_wait, "GLIBC_2.3.2", (pthread_cond_t * c, pthread_mutex_t* m), c, m)
 HEADRACE_LOCK(pthread_cond_timedwait, "GLIBC_2.3.2", (pthread_cond_t * c, pthread_mutex_t* m, const timespec* t), c, m,
               t)
-HEADRACE_LOCK(pthread_cond_clockwait, nullptr,
-              (pthread_cond_t * c, pthread_mutex_t* m, clockid_t k, const timespec* t), c, m, k, t)
+HEADRACE_LOCK(pthread_cond_clockwait, nullptr, (pthread_cond_t * c, pthread_mutex_t* m, clockid_t k, const timespec* t),
+              c, m, k, t)
 HEADRACE_LOCK(pthread_cond_signal, "GLIBC_2.3.2", (pthread_cond_t * c), c)
 HEADRACE_LOCK(pthread_cond_broadcast, "GLIBC_2.3.2", (pthread_cond_t * c), c)
 HEADRACE_LOCK(sem_wait, nullptr, (sem_t * s), s)

@@ -14,11 +14,12 @@
 // Order: an epoch's batches come in sequence, or as they are done with `order = Completion{span}` (options.hpp).
 //
 // Errors: a failing item throws ItemError from the next() that would have delivered its batch; the batches before it
-// arrive, and the call after it goes on with the step behind it (in completion order: with whatever is done next). HoldError when the trainer keeps more than `hold`
-// batches: nothing has changed, let one go and call again. ForkError in a forked child. Thread-safety: one thread at a
-// time calls a loader's functions; batches and tensors may be used and dropped anywhere. Leaving early: leaving a loop
-// over an epoch, asking for another epoch and destruction cancel what is in flight: no further item is begun. Only
-// destruction waits for the items being worked on, and gives up on user code after `shutdown_timeout`.
+// arrive, and the call after it goes on with the step behind it (in completion order: with whatever is done next).
+// HoldError when the trainer keeps more than `hold` batches: nothing has changed, let one go and call again. ForkError
+// in a forked child. Thread-safety: one thread at a time calls a loader's functions; batches and tensors may be used
+// and dropped anywhere. Leaving early: leaving a loop over an epoch, asking for another epoch and destruction cancel
+// what is in flight: no further item is begun. Only destruction waits for the items being worked on, and gives up on
+// user code after `shutdown_timeout`.
 #pragma once
 
 #include <chrono>
@@ -59,7 +60,8 @@ class Loader {
   class Epoch;
 
   // Throws std::invalid_argument (no items, a batch of 0, more threads, window or hold than there can be, a span above
-  // 256, a step larger than the memory budget), TransformError (the pipeline does not suit the dataset's specification), std::bad_alloc.
+  // 256, a step larger than the memory budget), TransformError (the pipeline does not suit the dataset's
+  // specification), std::bad_alloc.
   Loader(Dataset dataset, Pipeline pipeline, LoaderOptions options = {});
   ~Loader();
   Loader(const Loader&) = delete;

@@ -41,8 +41,8 @@ struct LoaderOptions {
   bool drop_last = false;                 // an epoch's incomplete last step is left out
   std::optional<std::uint32_t> epochs{};  // prefetch ends after this many epochs; without it, it runs on into the next
   std::optional<Sampler> sampler{};       // instead of shuffle
-  std::size_t memory_budget = 0;          // bytes for batch slots and pooled scratch; 0: a quarter of the machine's memory
-  bool keep_plans = false;                // keep every random decision: batch.plan(i, op)
+  std::size_t memory_budget = 0;  // bytes for batch slots and pooled scratch; 0: a quarter of the machine's memory
+  bool keep_plans = false;        // keep every random decision: batch.plan(i, op)
   std::chrono::milliseconds shutdown_timeout{10000};       // how long destruction waits for user code in flight
   std::function<void(const ShutdownReport&)> on_detach{};  // called by the destructor when that was not enough
 };

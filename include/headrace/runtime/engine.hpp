@@ -3,8 +3,9 @@
 // What it is. A step is a batch of items; an item is a prefix and parts. A job (see job.hpp) says what they are; the
 // engine says when, where and in which slot they run. Up to `window` steps are in flight; idle threads and the waiting
 // consumer claim the parts of the oldest items first; next() hands out a lease on the slot of the next step. With
-// `threads = 0` the same steps run as plain loops inside next(): the reference implementation. With `span = n`, delivery
-// is in completion order: no step waits for an older one that is slow, and none is overtaken by more than n others.
+// `threads = 0` the same steps run as plain loops inside next(): the reference implementation. With `span = n`,
+// delivery is in completion order: no step waits for an older one that is slow, and none is overtaken by more than n
+// others.
 //
 //   struct Squares {                                       // items by index: step s holds 4 s .. 4 s + 3
 //     struct Slot { std::uint64_t value[4]; };

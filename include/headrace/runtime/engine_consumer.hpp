@@ -1,9 +1,9 @@
-// EngineConsumer: the consumer's half of the engine: binds slots, raises the limit, takes steps, helps, sleeps, cancels.
-// All of it runs on one thread at a time, and what is a plain member here is that thread's.
+// EngineConsumer: the consumer's half of the engine: binds slots, raises the limit, takes steps, helps, sleeps,
+// cancels. All of it runs on one thread at a time, and what is a plain member here is that thread's.
 //
 // Invariants
-//   I1  Steps before oldest() are delivered; it is not, or is not bound. Steps in [oldest, bound) are in flight, but for
-//       those taken ahead (completion order): at most `span`, all before oldest + span + 1. At most `window` steps are
+//   I1  Steps before oldest() are delivered; it is not, or is not bound. Steps in [oldest, bound) are in flight, but
+//       for those taken ahead (completion order): at most `span`, none after oldest + span. At most `window` steps are
 //       in flight, so bound <= oldest + window + span: the ring has a place for each.
 //   I2  A slot is free, in flight, leased, or void (its step was cancelled while a thread was inside).
 //   I3  A refused next() has changed nothing.
@@ -110,9 +110,7 @@ class EngineConsumer {
 
   // The oldest step that was not delivered.
   std::uint64_t oldest() const noexcept { return core_->ring.next_sequence(); }
-  unsigned in_flight() const noexcept {
-    return static_cast<unsigned>(bound_ - oldest() - core_->ring.taken_ahead());
-  }
+  unsigned in_flight() const noexcept { return static_cast<unsigned>(bound_ - oldest() - core_->ring.taken_ahead()); }
 
   // ---- Binding -------------------------------------------------------------------------------------------------
 
@@ -366,9 +364,9 @@ class EngineConsumer {
   const unsigned hold_;
   const bool helps_;
 
-  std::uint64_t bound_ = 0;      // the next step to bind
-  bool ended_ = false;           // bind() said that there are no more steps
-  unsigned bad_bind_ = 0;        // or returned this, which is too many
+  std::uint64_t bound_ = 0;  // the next step to bind
+  bool ended_ = false;       // bind() said that there are no more steps
+  unsigned bad_bind_ = 0;    // or returned this, which is too many
   std::uint64_t chosen_ = Core::no_step;
   bool alone_ = false;
   Clock::time_point nobody_since_ = Clock::time_point::max();
