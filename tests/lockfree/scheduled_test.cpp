@@ -151,6 +151,48 @@ TEST(ScheduledEventCount, No_wakeup_is_lost) {
   }
 }
 
+// A consumer that waits for one value after the other, and writes down for which; publishers that come in another
+// order.
+template <class Publish>
+std::uint64_t lost_with_awaited(std::uint64_t seed, Publish&& publish) {
+  EventCount<ScheduledAtomic> events(0xFFFFFFFE);
+  ScheduledAtomic<std::uint64_t> flags[3] = {}, awaited{0};
+  Scheduler scheduler(seed);
+  scheduler.spawn([&] {
+    for (std::uint64_t s = 0; s < 3; ++s) {
+      awaited.store(s, std::memory_order_relaxed);
+      events.await([&]() noexcept { return flags[s].load(std::memory_order_acquire) != 0; });
+    }
+  });
+  scheduler.spawn([&] {
+    publish(events, flags[2], awaited, 2);
+    publish(events, flags[0], awaited, 0);
+  });
+  scheduler.spawn([&] { publish(events, flags[1], awaited, 1); });
+  EXPECT_EQ(scheduler.run(), Scheduler::Outcome::finished);
+  EXPECT_EQ(events.waiters(), 0u);
+  return scheduler.expired();
+}
+
+TEST(ScheduledEventCount, Waking_only_for_what_is_awaited_loses_nothing) {
+  std::uint64_t lost_by_looking_early = 0;
+  for (std::uint64_t seed = 0; seed < 4 * schedules; ++seed) {
+    const auto after = [](auto& events, auto& flag, auto& awaited, std::uint64_t s) {
+      flag.store(1, std::memory_order_release);
+      events.notify_one_if([&]() noexcept { return awaited.load(std::memory_order_relaxed) == s; });
+    };
+    ASSERT_EQ(lost_with_awaited(seed, after), 0u) << "seed " << seed;
+    // The fault it must not have: what is awaited is read before the word is.
+    const auto early = [](auto& events, auto& flag, auto& awaited, std::uint64_t s) {
+      const bool wanted = awaited.load(std::memory_order_relaxed) == s;
+      flag.store(1, std::memory_order_release);
+      if (wanted) events.notify_one();
+    };
+    lost_by_looking_early += lost_with_awaited(seed, early);
+  }
+  EXPECT_GT(lost_by_looking_early, 0u) << "the fault is not found: nothing was tested";
+}
+
 TEST(ScheduledEventCount, A_notifier_that_only_looks_whether_somebody_waits_is_not_enough_and_is_found) {
   // The classic fault: look first, then make the condition true. Here: notify before the condition.
   std::uint64_t lost = 0;

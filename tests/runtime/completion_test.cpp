@@ -189,6 +189,41 @@ TEST(CompletionOrder, The_waiting_consumer_works_on_the_oldest_step) {
   EXPECT_LT(inside, 1000u) << "the consumer worked on a later step while it waited for the oldest";
 }
 
+TEST(CompletionOrder, A_sleeping_consumer_is_woken_for_the_steps_it_can_take_and_for_no_other) {
+  const Deadline deadline;
+  for (const unsigned span : {0u, 3u}) {
+    std::atomic<bool> gate{false};
+    std::atomic<std::uint64_t> made{0};
+    struct Counting : Job {
+      std::atomic<std::uint64_t>* made = nullptr;
+      void part(std::uint64_t s, unsigned i, unsigned k, Slot& slot, PartInfo info) noexcept {
+        if (s > 3) std::this_thread::sleep_for(100us);  // one at a time: each would be a waking of its own
+        Job::part(s, i, k, slot, info);
+        made->fetch_add(1);
+      }
+    };
+    Counting job;
+    job.steps = 100;
+    job.gate = &gate;
+    job.made = &made;
+    Engine<Counting> engine(std::move(job), {.threads = 2, .window = 100, .span = span, .help = false});
+    const OpenAtEnd open{gate};
+    for (unsigned n = 0; n < span; ++n) ASSERT_EQ(engine.next().step(), n + 1);  // all that may pass step 0
+    std::jthread opener([&] {
+      while (made != 99) std::this_thread::sleep_for(1ms);
+      gate = true;
+      gate.notify_all();
+    });
+    const auto begin = std::chrono::steady_clock::now();
+    const std::uint64_t before = engine.stats().sleeps;
+    ASSERT_EQ(engine.next().step(), 0u);
+    const auto took = std::chrono::steady_clock::now() - begin;
+    EXPECT_LE(engine.stats().sleeps - before, 3u + static_cast<std::uint64_t>(took / 100ms))
+        << "woken by steps it does not wait for";
+    EXPECT_EQ(engine.stats().rescues, 0u);
+  }
+}
+
 TEST(CompletionOrder, Cancel_and_restart_with_steps_taken_ahead) {
   const Deadline deadline;
   std::mt19937 g(5);

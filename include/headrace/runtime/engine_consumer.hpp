@@ -232,9 +232,8 @@ class EngineConsumer {
       }
       if (helps_) {
         if (spin()) continue;
-        core_->events.await([&]() noexcept { return ready() || core_->claimable(oldest()); });
-      } else if (!spin() &&
-                 !core_->events.await([&]() noexcept { return ready(); }, Clock::now() + patience_with_workers)) {
+        sleep_until([&]() noexcept { return ready() || core_->claimable(oldest()); }, Clock::time_point::max());
+      } else if (!spin() && !sleep_until([&]() noexcept { return ready(); }, Clock::now() + patience_with_workers)) {
         look_for_workers(true);
       }
     }
@@ -257,7 +256,7 @@ class EngineConsumer {
         return ready();
       }
       const auto slice = std::min(deadline, now + patience_with_workers);
-      if (!core_->events.await([&]() noexcept { return ready(); }, slice)) look_for_workers(slice < deadline);
+      if (!sleep_until([&]() noexcept { return ready(); }, slice)) look_for_workers(slice < deadline);
     }
   }
 
@@ -268,6 +267,13 @@ class EngineConsumer {
     while (alone_ && !ready() && help()) {
     }
     return ready();
+  }
+
+  // Sleeps until a step can be taken (or what else `condition` says), and tells publishers which ones that is.
+  template <class Condition>
+  bool sleep_until(Condition&& condition, Clock::time_point deadline) noexcept {
+    core_->awaited_step.store(oldest(), std::memory_order_relaxed);  // relaxed: the event count's word publishes it
+    return core_->events.await(condition, deadline);
   }
 
   // A slot of a cancelled step, or of a lease, comes back.

@@ -204,11 +204,16 @@ class EngineCore final : public WorkerTask, public std::enable_shared_from_this<
     // [X4] acq_rel, with [X4]: as [X3], for the step.
     if (record.unfinished.fetch_sub(count, std::memory_order_acq_rel) != count) return;
     const std::uint16_t slot = record.index;
-    if (!ring.publish_first(record.step, slot)) {
-      pool.release(slot);
-      // [R5] release, to [A5]: nothing of the step runs any more.
-      voided.fetch_sub(1, std::memory_order_release);
+    const std::uint64_t step = record.step;
+    if (ring.publish_first(step, slot)) {
+      // A consumer that sleeps until another step is complete is left asleep.
+      // relaxed: the event count's word brings what the consumer wrote before it announced itself.
+      return events.notify_one_if(
+          [&]() noexcept { return step - awaited_step.load(std::memory_order_relaxed) <= span; });
     }
+    pool.release(slot);
+    // [R5] release, to [A5]: nothing of the step runs any more.
+    voided.fetch_sub(1, std::memory_order_release);
     events.notify_one();
   }
 
@@ -305,7 +310,8 @@ class EngineCore final : public WorkerTask, public std::enable_shared_from_this<
   // Written by the consumer, read by workers.
   alignas(cache_line) Atom<std::uint64_t> ticket_limit{0};
   Atom<std::uint64_t> void_below{0};
-  Atom<std::uint64_t> helped_step{no_step};  // the step the waiting consumer works on
+  Atom<std::uint64_t> helped_step{no_step};   // the step the waiting consumer works on
+  Atom<std::uint64_t> awaited_step{no_step};  // the oldest step that would end the waiting consumer's sleep
   Atom<std::uint64_t> oldest_position{0};
   // Written where workers start and leave, and by leases.
   alignas(cache_line) Atom<std::uint32_t> running{0};
