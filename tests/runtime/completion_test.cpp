@@ -110,7 +110,7 @@ TEST(CompletionOrder, A_step_that_hangs_is_overtaken_by_span_others_and_then_wai
       std::atomic<bool> gate{false};
       // Long enough that the ring goes round several times afterwards.
       const std::uint64_t steps = 3 * (std::uint64_t{window} + span) + 10;
-      E engine(Job{.steps = steps, .gate = &gate, .held_step = 3},
+      E engine(Job{.steps = steps, .slow_one_in = 4, .gate = &gate, .held_step = 3},
                {.threads = 2, .window = window, .span = span, .help = false});
       const OpenAtEnd open{gate};
       DeliveryOrder order(span);
@@ -119,6 +119,7 @@ TEST(CompletionOrder, A_step_that_hangs_is_overtaken_by_span_others_and_then_wai
         ASSERT_TRUE(lease);
         EXPECT_EQ(order.deliver(lease.step()), "");
         EXPECT_NE(lease.step(), 3u);
+        ASSERT_EQ(engine.stats().rescues, 0u) << "a step that may overtake did not wake the consumer";
       }
       EXPECT_EQ(order.oldest(), 3u);
       // All that may overtake it have. The window goes on being filled, but nobody passes.
