@@ -114,12 +114,14 @@ TEST(CompletionOrder, A_step_that_hangs_is_overtaken_by_span_others_and_then_wai
                {.threads = 2, .window = window, .span = span, .help = false});
       const OpenAtEnd open{gate};
       DeliveryOrder order(span);
+      const auto begin = std::chrono::steady_clock::now();
       for (std::uint64_t n = 0; n < 3 + std::uint64_t{span}; ++n) {
         const auto lease = engine.next();
         ASSERT_TRUE(lease);
         EXPECT_EQ(order.deliver(lease.step()), "");
         EXPECT_NE(lease.step(), 3u);
-        ASSERT_EQ(engine.stats().rescues, 0u) << "a step that may overtake did not wake the consumer";
+        // Sleeps that only their bound ends (100 ms each) would take far longer.
+        ASSERT_LT(std::chrono::steady_clock::now() - begin, 10s) << "steps that may overtake do not wake the consumer";
       }
       EXPECT_EQ(order.oldest(), 3u);
       // All that may overtake it have. The window goes on being filled, but nobody passes.
