@@ -8,6 +8,7 @@
 #include <type_traits>
 #include <utility>
 
+#include "../tensor/transpose.hpp"
 #include "text.hpp"
 
 namespace headrace::detail {
@@ -16,40 +17,6 @@ namespace {
 // A tile of this many voxels along axis 0, and one cache line of the destination along axis 2, is converted in the
 // first level cache and then written line by line.
 constexpr std::size_t tile_rows = 32;
-
-template <class Word>
-struct VectorOf {
-  static constexpr std::size_t lanes = 16 / sizeof(Word);
-  using type [[gnu::vector_size(16)]] = Word;
-};
-
-// Lanes a0 b0 a1 b1 ... of the lower (or upper) halves.
-template <class Word, bool upper, std::size_t... lane>
-auto zip(typename VectorOf<Word>::type a, typename VectorOf<Word>::type b, std::index_sequence<lane...>) {
-  constexpr std::size_t lanes = sizeof...(lane);
-  return __builtin_shufflevector(a, b,
-                                 static_cast<int>(lane / 2 + (upper ? lanes / 2 : 0) + (lane % 2 ? lanes : 0))...);
-}
-
-// A square of words, one vector a side: row s of `from` (rows `stride` apart) becomes column s of `to`. Zipping the
-// first half of the rows with the second is a rotation of the index bits (row, column) by one; log2(lanes) of them
-// exchange both.
-template <class Word>
-void transpose_square(const Word* from, std::size_t stride, Word* to, std::size_t to_stride) {
-  using Vector = typename VectorOf<Word>::type;
-  constexpr std::size_t lanes = VectorOf<Word>::lanes;
-  constexpr std::make_index_sequence<lanes> all{};
-  Vector rows[lanes], zipped[lanes];
-  for (std::size_t s = 0; s < lanes; ++s) std::memcpy(&rows[s], from + s * stride, sizeof(Vector));
-  for (std::size_t width = 1; width < lanes; width *= 2) {
-    for (std::size_t s = 0; s < lanes / 2; ++s) {
-      zipped[2 * s] = zip<Word, false>(rows[s], rows[s + lanes / 2], all);
-      zipped[2 * s + 1] = zip<Word, true>(rows[s], rows[s + lanes / 2], all);
-    }
-    std::copy(zipped, zipped + lanes, rows);
-  }
-  for (std::size_t s = 0; s < lanes; ++s) std::memcpy(to + s * to_stride, &rows[s], sizeof(Vector));
-}
 
 template <class To>
 bool fits(double v) {
@@ -137,7 +104,8 @@ bool copy_slab(const VoxelConversion& c, const VoxelSlab& slab, const std::byte*
         std::size_t v = 0;
         if (slices == line)
           for (; v + lanes <= count; v += lanes, place += lanes * n1 * n2)
-            for (std::size_t s = 0; s < line; s += lanes) transpose_square(&tile[s][v], tile_rows, place + s, n1 * n2);
+            for (std::size_t s = 0; s < line; s += lanes)
+              transpose_square(&tile[s][v], tile_rows, place + s, static_cast<std::ptrdiff_t>(n1 * n2));
         for (; v < count; ++v, place += n1 * n2)
           for (std::size_t s = 0; s < slices; ++s) place[s] = tile[s][v];
       }

@@ -2,13 +2,14 @@
 //
 // A copy is first made simple (axes of one element dropped, axes that follow one another in both layouts merged, the
 // destination walked upwards), then done row by row: memcpy where both rows are dense, a word-wise reversal where the
-// source runs backwards, a plain loop otherwise.
+// source runs backwards, square by square where the source is dense along another axis, a plain loop otherwise.
 #include <cstring>
 #include <headrace/tensor/tensor.hpp>
 #include <stdexcept>
 
 #include "convert.hpp"
 #include "rows.hpp"
+#include "tiles.hpp"
 
 namespace headrace {
 namespace {
@@ -78,8 +79,11 @@ void copy_words(const std::byte* from, std::byte* to, const Walk& w) {
   auto* b = reinterpret_cast<Word*>(to) + w.to_start;
   const int last = w.shape.rank() - 1;
   const std::int64_t n = w.shape[last], step_a = w.from[last], step_b = w.to[last];
+  const int dense = detail::dense_axis<Word>(w.shape, w.from);
   // Decided once, not per row.
-  if (step_a == 1 && step_b == 1)
+  if (dense >= 0 && n > 1)
+    detail::copy_tiles(a, b, w.shape, w.from, w.to, dense);
+  else if (step_a == 1 && step_b == 1)
     detail::for_each_row(w.shape, w.from, w.to, [&](std::int64_t ia, std::int64_t ib) {
       std::memcpy(b + ib, a + ia, static_cast<std::size_t>(n) * sizeof(Word));
     });

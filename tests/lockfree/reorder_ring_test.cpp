@@ -11,6 +11,8 @@
 #include <thread>
 #include <vector>
 
+#include "support/payloads.hpp"
+
 namespace headrace {
 namespace {
 
@@ -57,8 +59,10 @@ void any_order_within_the_window(std::uint64_t first) {
         ASSERT_TRUE(ring.ready());
         const auto value = ring.try_take();
         ASSERT_TRUE(value);
-        if constexpr (std::is_same_v<T, Tracked>) ASSERT_EQ(value->value, static_cast<std::uint16_t>(s * 3));
-        else ASSERT_EQ(*value, static_cast<std::uint16_t>(s * 3));
+        if constexpr (std::is_same_v<T, Tracked>)
+          ASSERT_EQ(value->value, static_cast<std::uint16_t>(s * 3));
+        else
+          ASSERT_EQ(*value, static_cast<std::uint16_t>(s * 3));
       }
       ASSERT_FALSE(ring.try_take());
     }
@@ -93,6 +97,23 @@ TEST(ReorderRing, A_failed_publish_leaves_its_argument) {
   ASSERT_TRUE(value);
   EXPECT_TRUE(ring.publish(0, std::move(value)));
   EXPECT_FALSE(value);
+}
+
+template <std::size_t Alignment>
+void check_alignment() {
+  using Value = test::OverAligned<Alignment>;
+  ReorderRing<Value> ring(3);
+  for (std::uint64_t s = 0; s < 7; ++s) {
+    ASSERT_TRUE(ring.publish(s, Value(s)));
+    ASSERT_EQ(ring.try_take()->value(), s);
+  }
+  EXPECT_EQ(Value::misplaced(), 0);
+}
+
+TEST(ReorderRing, Over_aligned_values_are_aligned) {
+  check_alignment<64>();
+  check_alignment<128>();
+  check_alignment<4096>();
 }
 
 TEST(ReorderRing, Leftovers_are_destroyed) {

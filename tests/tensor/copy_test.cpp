@@ -1,6 +1,7 @@
 // Copies: values for every pair of types, any pair of layouts, and who may be written to.
 #include <gtest/gtest.h>
 
+#include <array>
 #include <limits>
 #include <thread>
 #include <vector>
@@ -150,6 +151,26 @@ TEST(TensorCopy, ReversedRowsOfEveryLength) {
           for (std::int64_t i = 0; i < n; ++i)
             ASSERT_EQ(std::memcmp(address(src, {r, i}), address(dst, {r, i}), size_of(dtype)), 0) << n << " " << i;
       }
+}
+
+// Turned axes are moved in squares of one cache line a side: sizes around it, every order of axes, flips.
+TEST(TensorCopy, TurnedAxesOfEverySizeAroundTheSquare) {
+  Engine e(33);
+  for (DType dtype : {DType::u8, DType::i16, DType::f32, DType::f64}) {
+    const auto side = static_cast<std::int64_t>(64 / size_of(dtype));
+    for (std::int64_t x : {side - 1, side, side + 1, 2 * side + 3})
+      for (std::int64_t y : {std::int64_t{1}, side - 1, side, side + 1})
+        for (const std::array<int, 3>& order : {std::array{2, 1, 0}, std::array{2, 0, 1}, std::array{1, 2, 0},
+                                                std::array{1, 0, 2}, std::array{0, 2, 1}}) {
+          Tensor src = random_tensor(e, dtype, {x, 3, y}).permute(order);
+          for (int d = 0; d < 3; ++d)
+            if (draw(e, 0, 1)) src = src.flip({d});
+          const Tensor dst = src.clone();
+          for_each_index(src.shape(), [&](const Index& i) {
+            ASSERT_EQ(std::memcmp(address(src, i), address(dst, i), size_of(dtype)), 0) << x << " " << y;
+          });
+        }
+  }
 }
 
 TEST(TensorCopy, RefusesWrongDestinations) {

@@ -43,7 +43,9 @@ class EventCount {
   };
 
   /// `first_epoch` lets a test start next to the wrap.
-  explicit EventCount(std::uint32_t first_epoch = 0) noexcept : word_(std::uint64_t{first_epoch} << 32) {}
+  explicit EventCount(std::uint32_t first_epoch = 0) noexcept : word_(std::uint64_t{first_epoch} << 32) {
+    static_assert(alignof(EventCount) == cache_line && sizeof(EventCount) == cache_line, "neighbours keep away");
+  }
   EventCount(const EventCount&) = delete;
   EventCount& operator=(const EventCount&) = delete;
 

@@ -55,6 +55,7 @@ class ReorderRing {
   /// Places for `capacity` sequences (exactly; at least 1). `first` is the first sequence; a test starts next to a
   /// wrap.
   explicit ReorderRing(std::size_t capacity, std::uint64_t first = 0) : capacity_(checked(capacity)), next_(first) {
+    static_assert(offsetof(ReorderRing, next_) >= cache_line && sizeof(ReorderRing) % cache_line == 0);
     cells_ = std::make_unique<Cell[]>(capacity_);
     for (std::uint64_t s = first; s != first + capacity_; ++s) {
       cell(s).stamp.store(open_stamp(s), std::memory_order_relaxed);  // relaxed: not shared yet
