@@ -178,6 +178,52 @@ TEST(Progress, ReorderRing_publish_first) {
   EXPECT_LE(verdict.longest, 3u);
 }
 
+TEST(Progress, ReorderRing_take_within_a_span) {
+  const auto verdict = freeze_everywhere(
+      "ReorderRing(3)", "the consumer in try_take_within",
+      [] {
+        auto ring = std::make_shared<ReorderRing<std::unique_ptr<int>, ScheduledAtomic>>(3);
+        EXPECT_TRUE(ring->publish(1, std::make_unique<int>(1)));
+        return Threads{[ring] {  // takes 1, and 0 and 2 if they are there
+                         for (int i = 0; i < 3; ++i) static_cast<void>(ring->try_take_within(2));
+                       },
+                       {[ring](const Meter& meter) {
+                          EXPECT_TRUE(meter([&] { return ring->publish(0, std::make_unique<int>(0)); }));
+                        },
+                        [ring](const Meter& meter) {
+                          EXPECT_TRUE(meter([&] { return ring->publish(2, std::make_unique<int>(2)); }));
+                          // If the place of 1 is empty.
+                          static_cast<void>(meter([&] { return ring->publish(4, std::make_unique<int>(4)); }));
+                        }},
+                       ring};
+      },
+      100);
+  EXPECT_GE(verdict.points, 3u);
+  EXPECT_EQ(verdict.blocking, Points{});
+  EXPECT_LE(verdict.longest, 2u);
+  // A frozen publisher: the consumer's calls return, and take what others made.
+  const auto publisher = freeze_everywhere(
+      "ReorderRing(3)", "1 thread in publish, span 1",
+      [] {
+        auto ring = std::make_shared<ReorderRing<std::unique_ptr<int>, ScheduledAtomic>>(3);
+        return Threads{[ring] { EXPECT_TRUE(ring->publish(0, std::make_unique<int>(0))); },
+                       {[ring](const Meter& meter) {
+                         EXPECT_TRUE(meter([&] { return ring->publish(1, std::make_unique<int>(1)); }));
+                         bool came = false;
+                         for (int i = 0; i < 2; ++i) {
+                           const auto taken = meter([&] { return ring->try_take_within(1); });
+                           came = came || (taken && *taken->value == 1);
+                         }
+                         EXPECT_TRUE(came) << "1 overtakes 0, whose publisher is frozen";
+                       }},
+                       ring};
+      },
+      100);
+  EXPECT_EQ(publisher.points, 2u);
+  EXPECT_EQ(publisher.blocking, Points{});
+  EXPECT_LE(publisher.longest, 5u);
+}
+
 TEST(Progress, SlabPool_acquire_and_release) {
   for (const std::uint32_t slabs : {3u, 65u}) {  // one word, two words
     const auto verdict = freeze_everywhere(
