@@ -100,6 +100,41 @@ TEST(Progress, ReorderRing_take_and_revoke) {
   }
 }
 
+TEST(Progress, ReorderRing_take_within_a_span) {
+  const auto verdict = freeze_everywhere([] {
+    auto ring = std::make_shared<ReorderRing<std::unique_ptr<int>, ScheduledAtomic>>(3);
+    EXPECT_TRUE(ring->publish(1, std::make_unique<int>(1)));
+    return Threads{[ring] {  // takes 1, and 0 and 2 if they are there
+                     for (int i = 0; i < 3; ++i) static_cast<void>(ring->try_take_within(2));
+                   },
+                   {[ring] { EXPECT_TRUE(ring->publish(0, std::make_unique<int>(0))); },
+                    [ring] {
+                      EXPECT_TRUE(ring->publish(2, std::make_unique<int>(2)));
+                      static_cast<void>(ring->publish(4, std::make_unique<int>(4)));  // if the place of 1 is empty
+                    }},
+                   ring};
+  }, 100);
+  EXPECT_GE(verdict.points, 3u);
+  EXPECT_TRUE(verdict.blocking.empty());
+  // A frozen publisher: the consumer's calls return, and take what others made.
+  const auto publisher = freeze_everywhere([] {
+    auto ring = std::make_shared<ReorderRing<std::unique_ptr<int>, ScheduledAtomic>>(3);
+    return Threads{[ring] { EXPECT_TRUE(ring->publish(0, std::make_unique<int>(0))); },
+                   {[ring] {
+                     EXPECT_TRUE(ring->publish(1, std::make_unique<int>(1)));
+                     bool came = false;
+                     for (int i = 0; i < 2; ++i) {
+                       const auto taken = ring->try_take_within(1);
+                       came = came || (taken && *taken->value == 1);
+                     }
+                     EXPECT_TRUE(came) << "1 overtakes 0, whose publisher is frozen";
+                   }},
+                   ring};
+  }, 100);
+  EXPECT_EQ(publisher.points, 2u);
+  EXPECT_TRUE(publisher.blocking.empty());
+}
+
 TEST(Progress, SlabPool_acquire_and_release) {
   const auto verdict = freeze_everywhere([] {
     auto pool = std::make_shared<SlabPool<ScheduledAtomic>>(3);

@@ -10,6 +10,7 @@
 //   unsigned count() const;                              one-to-many: outputs per input (form 1); plan is called once
 //   per output SampleSpec infer(SampleSpec) const;                  what it does to the specification (default:
 //   nothing) Effect effect(std::string_view field) const;         what it may do to a field (default: in_place)
+//   static constexpr bool asks_scratch = true;           apply() calls Sample::scratch(): a loader keeps memory for it
 //   std::string describe() const;                        its options as text, for fingerprints
 //   std::optional<std::uint16_t> op_number() const;      pins its number in the random address
 //
@@ -71,6 +72,7 @@ class TransformModel {
   virtual bool one_to_many() const = 0;
   virtual SampleSpec infer(SampleSpec spec) const = 0;
   virtual Effect effect(std::string_view field) const = 0;
+  virtual bool asks_scratch() const = 0;
   virtual std::string describe() const = 0;
   virtual bool fingerprinted() const = 0;  // false: an unnamed callable whose code a fingerprint cannot see
   virtual std::optional<std::uint16_t> op_number() const = 0;
@@ -136,6 +138,13 @@ class TransformOf final : public TransformModel {
                   })
       return op_.effect(field);
     return Effect::in_place;
+  }
+  bool asks_scratch() const override {
+    if constexpr (requires {
+                    { T::asks_scratch } -> std::convertible_to<bool>;
+                  })
+      return T::asks_scratch;
+    return false;
   }
   std::string describe() const override {
     if constexpr (requires {
