@@ -4,13 +4,14 @@
 #include <cstdint>
 
 #include "headrace/lockfree/element.hpp"
-#include "support/explorer.hpp"
+#include "support/explored_fixture.hpp"
 #include "support/scq_ring.hpp"
 #include "support/vyukov_queue.hpp"
 
 namespace headrace::test {
 namespace {
 
+class ExploredControls : public ExploredFixture {};
 using Outcome = Execution::Outcome;
 
 // The lost element of an SCQ whose dequeuers set the safe bit (queue_faults B1) needs two dequeuers and an enqueuer
@@ -51,7 +52,7 @@ Program stalled_laps_apart(unsigned capacity) {
   };
 }
 
-TEST(ExploredControls, The_lost_element_of_an_scq_that_sets_the_safe_bit_is_found_by_search) {
+TEST_F(ExploredControls, The_lost_element_of_an_scq_that_sets_the_safe_bit_is_found_by_search) {
   DepthFirst search(0);
   const Exploration lost = explore(search, {}, stalled_laps_apart<false>(2));
   ASSERT_TRUE(lost.failure);
@@ -67,7 +68,7 @@ TEST(ExploredControls, The_lost_element_of_an_scq_that_sets_the_safe_bit_is_foun
 }
 
 // A queue that is not lock-free: with one thread stalled, the others' elements do not come through.
-TEST(ExploredControls, Vyukovs_queue_is_found_to_block) {
+TEST_F(ExploredControls, Vyukovs_queue_is_found_to_block) {
   unsigned blocks = 0, points = 0;
   DepthFirst search(0);
   const Exploration e = explore(search, {}, [&](Execution& run) {

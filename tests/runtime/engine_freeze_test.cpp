@@ -16,6 +16,7 @@
 #include <string>
 
 #include "runtime/explored/engine_world.hpp"
+#include "support/explored_fixture.hpp"
 
 namespace headrace::test {
 namespace {
@@ -133,13 +134,15 @@ void freeze_everywhere(const char* name, const Frozen& f, unsigned schedules) {
       static_cast<unsigned long long>(seen.most_cancel));
 }
 
-#if defined(HEADRACE_TEST_ASAN) || defined(HEADRACE_TEST_TSAN)
-constexpr unsigned schedules = 1;  // a switch of stacks costs a hundred times as much there
+#if defined(HEADRACE_TEST_ASAN)
+constexpr unsigned schedules = 3;  // a switch of stacks costs a hundred times as much there
 #else
 constexpr unsigned schedules = 40;
 #endif
 
-TEST(EngineFreeze, Steps_before_the_frozen_workers_are_delivered) {
+class EngineFreeze : public ExploredFixture {};
+
+TEST_F(EngineFreeze, Steps_before_the_frozen_workers_are_delivered) {
   freeze_everywhere("three workers", {{.options = {.threads = 3, .window = 2, .hold = 1}, .steps = 5}}, schedules);
   freeze_everywhere("three workers, two items a step",
                     {{.options = {.threads = 3, .window = 2, .hold = 1}, .steps = 5, .batch = 2}}, schedules);
@@ -147,11 +150,11 @@ TEST(EngineFreeze, Steps_before_the_frozen_workers_are_delivered) {
                     {{.options = {.threads = 3, .window = 3, .hold = 1}, .steps = 6, .batch = 3, .whole = false}},
                     schedules);
 }
-TEST(EngineFreeze, The_helping_consumer_needs_no_other_worker) {
+TEST_F(EngineFreeze, The_helping_consumer_needs_no_other_worker) {
   freeze_everywhere("one worker", {{.options = {.threads = 1, .window = 2, .hold = 1}, .steps = 5}}, schedules);
   freeze_everywhere("two workers", {{.options = {.threads = 2, .window = 2, .hold = 1}, .steps = 5}}, schedules);
 }
-TEST(EngineFreeze, After_a_cancel_fresh_steps_come) {
+TEST_F(EngineFreeze, After_a_cancel_fresh_steps_come) {
   freeze_everywhere("cancel, one worker and the helping consumer",
                     {{.options = {.threads = 1, .window = 2, .hold = 1, .spares = 2}, .steps = 5}, Then::cancel},
                     schedules);
@@ -160,7 +163,7 @@ TEST(EngineFreeze, After_a_cancel_fresh_steps_come) {
       {{.options = {.threads = 3, .window = 2, .hold = 1, .spares = 2, .help = false}, .steps = 5}, Then::cancel},
       schedules);
 }
-TEST(EngineFreeze, Destruction_waits_for_the_frozen_worker_and_no_longer) {
+TEST_F(EngineFreeze, Destruction_waits_for_the_frozen_worker_and_no_longer) {
   freeze_everywhere("close, two workers",
                     {{.options = {.threads = 2, .window = 2, .hold = 1}, .steps = 5}, Then::close}, schedules);
 }

@@ -4,6 +4,8 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <cstdio>
+#include <cstdlib>
 #include <span>
 #include <sstream>
 #include <string>
@@ -107,6 +109,10 @@ class DepthFirst final : public Chooser {
   unsigned next(unsigned count) {
     if (count == 1) return 0;
     if (depth_ == path_.size()) path_.push_back({0, count});
+    if (path_[depth_].count != count) {
+      std::fprintf(stderr, "explorer: the program did something else when the same decisions were made\n");
+      std::abort();
+    }
     return path_[depth_++].chosen;
   }
 

@@ -6,7 +6,8 @@
 //
 // For each program: sequentially consistent, then with weak memory; small ones to the end, others depth first with at
 // most 3 preemptions (2 with weak memory) and with randomised priorities. --runs: at most so many of each kind (2000;
-// with --full 40000), of small ones ten times as many. Exit status: 0 no failure, 1 a failure, 2 wrong use.
+// with --full 40000), of small ones ten times as many. Exit status: 0 no failure, 1 a failure, 2 wrong use, 77 left out
+// in this build.
 #include <chrono>
 #include <cstdint>
 #include <cstdio>
@@ -102,12 +103,18 @@ class Searches {
   std::map<std::string, Row> rows_;
 };
 
+constexpr int left_out = 77;  // ctest counts it as skipped
+
 int wrong_use(const char* what) {
   std::fprintf(stderr, "explore: %s (see the head of explore_main.cpp)\n", what);
   return 2;
 }
 
 int run(int argc, char** argv) {
+  if (explorer_left_out != nullptr) {
+    std::printf("Skipped: %s\n", explorer_left_out);
+    return left_out;
+  }
   Settings settings;
   bool list = false;
   for (int i = 1; i < argc; ++i) {

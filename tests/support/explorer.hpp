@@ -19,6 +19,14 @@ namespace headrace::test {
 
 using Program = std::function<void(Execution&)>;
 
+/// Why the explorer does not run in this build, or null. One thread of the operating system holds nothing for
+/// ThreadSanitizer to see, and its record of every switch of stacks takes gigabytes.
+#if defined(HEADRACE_TEST_TSAN)
+inline constexpr const char* explorer_left_out = "explored programs run on one thread: nothing for ThreadSanitizer";
+#else
+inline constexpr const char* explorer_left_out = nullptr;
+#endif
+
 struct Failure {
   std::string what;
   std::uint64_t run = 0;   ///< its number, from 1

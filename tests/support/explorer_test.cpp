@@ -11,10 +11,14 @@
 #include <string>
 #include <vector>
 
+#include "support/explored_fixture.hpp"
 #include "support/race_cell.hpp"
 
 namespace headrace::test {
 namespace {
+
+class Explorer : public ExploredFixture {};
+class WeakMemory : public ExploredFixture {};
 
 using Word = ExploredAtomic<std::uint64_t>;
 using Outcome = Execution::Outcome;
@@ -27,7 +31,7 @@ constexpr ExploreLimits weak{.weak_memory = true, .stale_reads = 3};
 
 // ---- Interleavings -------------------------------------------------------------------------------------------------
 
-TEST(Explorer, Meets_every_interleaving_exactly_once) {
+TEST_F(Explorer, Meets_every_interleaving_exactly_once) {
   for (unsigned threads = 1; threads <= 3; ++threads) {
     for (unsigned accesses = 1; accesses <= 3; ++accesses) {
       std::set<std::vector<unsigned>> met;
@@ -72,7 +76,7 @@ void increments(Execution& run) {
   if (run.run() == Outcome::finished && x.load() != 6) run.fail("lost an increment");
 }
 
-TEST(Explorer, Finds_a_lost_increment_within_the_bound_and_replays_it) {
+TEST_F(Explorer, Finds_a_lost_increment_within_the_bound_and_replays_it) {
   DepthFirst none(0), one(1);
   EXPECT_FALSE(explore(none, {}, increments).failure);
   EXPECT_TRUE(none.complete());
@@ -92,7 +96,7 @@ TEST(Explorer, Finds_a_lost_increment_within_the_bound_and_replays_it) {
 // ---- Threads that wait, sleep, freeze, do not end
 // --------------------------------------------------------------------
 
-TEST(Explorer, Passing_threads_end_and_others_are_found) {
+TEST_F(Explorer, Passing_threads_end_and_others_are_found) {
   DepthFirst search(2);
   const Exploration e = explore(search, {}, [](Execution& run) {
     Word flag;
@@ -139,7 +143,7 @@ void sleeps_on(Execution& run, bool looks_again, bool wakes) {
   run.run();
 }
 
-TEST(Explorer, A_sleep_that_nobody_ends_is_a_lost_wakeup_or_is_counted) {
+TEST_F(Explorer, A_sleep_that_nobody_ends_is_a_lost_wakeup_or_is_counted) {
   DepthFirst good;
   EXPECT_FALSE(explore(good, {}, [](Execution& run) { sleeps_on(run, true, true); }).failure);
   DepthFirst bad;
@@ -153,7 +157,7 @@ TEST(Explorer, A_sleep_that_nobody_ends_is_a_lost_wakeup_or_is_counted) {
   EXPECT_GT(expired.expired, 0u);
 }
 
-TEST(Explorer, A_frozen_thread_stops_before_its_access_and_can_go_on) {
+TEST_F(Explorer, A_frozen_thread_stops_before_its_access_and_can_go_on) {
   DepthFirst search;
   const Exploration e = explore(search, {}, [](Execution& run) {
     Word x;
@@ -173,7 +177,7 @@ TEST(Explorer, A_frozen_thread_stops_before_its_access_and_can_go_on) {
   EXPECT_EQ(e.runs, 2u);
 }
 
-TEST(Explorer, Threads_can_spawn_threads_throw_and_be_left_in_the_middle) {
+TEST_F(Explorer, Threads_can_spawn_threads_throw_and_be_left_in_the_middle) {
   for (int round = 0; round < 3; ++round) {
     DepthFirst search;
     std::uint64_t runs = 0;
@@ -242,7 +246,7 @@ Results results(unsigned words, const std::vector<Body>& bodies, const ExploreLi
   return all;
 }
 
-TEST(WeakMemory, Store_buffering_needs_sequential_consistency_on_all_four) {
+TEST_F(WeakMemory, Store_buffering_needs_sequential_consistency_on_all_four) {
   const auto both_miss = [](std::memory_order store, std::memory_order load) {
     return results(2, {[=](auto& x) {
                          x[0].store(1, store);
@@ -274,7 +278,7 @@ TEST(WeakMemory, Store_buffering_needs_sequential_consistency_on_all_four) {
       << "not in the sequentially consistent mode";
 }
 
-TEST(WeakMemory, Message_passing_needs_release_and_acquire) {
+TEST_F(WeakMemory, Message_passing_needs_release_and_acquire) {
   const auto stale = [](std::memory_order store, std::memory_order load) {
     return results(2, {[=](auto& x) {
                          x[0].store(1, relaxed);
@@ -292,7 +296,7 @@ TEST(WeakMemory, Message_passing_needs_release_and_acquire) {
   EXPECT_EQ(stale(relaxed, acquire), 1u);
 }
 
-TEST(WeakMemory, A_release_goes_on_through_read_modify_writes_but_not_through_stores) {
+TEST_F(WeakMemory, A_release_goes_on_through_read_modify_writes_but_not_through_stores) {
   const auto stale = [](bool by_exchange) {
     return results(2, {[](auto& x) {
                          x[0].store(1, relaxed);
@@ -315,7 +319,7 @@ TEST(WeakMemory, A_release_goes_on_through_read_modify_writes_but_not_through_st
   EXPECT_EQ(stale(false), 1u);
 }
 
-TEST(WeakMemory, Coherence_and_independent_readers) {
+TEST_F(WeakMemory, Coherence_and_independent_readers) {
   // One location: never back to an older value; read-modify-writes lose nothing.
   const Results one = results(1, {[](auto& x) {
                                     x[0].store(1, relaxed);
@@ -351,7 +355,7 @@ TEST(WeakMemory, Coherence_and_independent_readers) {
   EXPECT_EQ(disagree(seq_cst, seq_cst), 0u);
 }
 
-TEST(WeakMemory, Happens_before_hides_old_values_across_three_threads) {
+TEST_F(WeakMemory, Happens_before_hides_old_values_across_three_threads) {
   const auto stale = [](std::memory_order middle) {
     return results(3, {[](auto& x) {
                          x[0].store(1, relaxed);
@@ -373,7 +377,7 @@ TEST(WeakMemory, Happens_before_hides_old_values_across_three_threads) {
   EXPECT_EQ(stale(relaxed), 1u);
 }
 
-TEST(WeakMemory, A_failed_exchange_may_have_read_an_old_value) {
+TEST_F(WeakMemory, A_failed_exchange_may_have_read_an_old_value) {
   const Results r = results(1, {[](auto& x) {
                                   x[0].store(1, relaxed);
                                   x[0].store(2, relaxed);
@@ -390,7 +394,7 @@ TEST(WeakMemory, A_failed_exchange_may_have_read_an_old_value) {
 // ---- Races on plain memory
 // ---------------------------------------------------------------------------------------------
 
-TEST(WeakMemory, A_race_on_plain_memory_is_found_and_only_a_race) {
+TEST_F(WeakMemory, A_race_on_plain_memory_is_found_and_only_a_race) {
   const auto races = [](std::memory_order store, std::memory_order load) {
     DepthFirst search;
     return explore(search, weak,
@@ -417,7 +421,7 @@ TEST(WeakMemory, A_race_on_plain_memory_is_found_and_only_a_race) {
   EXPECT_TRUE(races(relaxed, relaxed));
 }
 
-TEST(WeakMemory, An_object_handed_over_without_order_is_found) {
+TEST_F(WeakMemory, An_object_handed_over_without_order_is_found) {
   for (const auto order : {release, relaxed}) {
     DepthFirst search;
     const auto e = explore(search, weak, [=](Execution& run) {
