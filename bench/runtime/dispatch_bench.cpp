@@ -205,7 +205,9 @@ struct Threads {
   const char* name;
   unsigned workers;
   bool help;
+  bool ahead = false;
 };
+constexpr Threads helps_ahead{"engine_1_worker_and_consumer_ahead", 1, true, true};
 constexpr Threads settings_of_threads[] = {{"engine_2_workers", 2, false},
                                            {"engine_1_worker_and_consumer", 1, true},
                                            {"engine_2_workers_and_consumer", 2, true}};
@@ -276,11 +278,16 @@ void count_shares(benchmark::State& state, const Timing& timing, double unit, do
 void add_engine_schedule(const char* group, const Threads& t, unsigned batch, unsigned window, unsigned parts) {
   add(std::string(group) + "/" + t.name + "/" + batch_window(batch, window), [=](benchmark::State& state) {
     const Job job{skewed_costs(), batch, parts};
-    const double greedy = greedy_time(
-        *job.cost,
-        {.workers = t.workers, .help = t.help, .processors = 2, .batch = batch, .window = window, .parts = parts});
+    const double greedy = greedy_time(*job.cost, {.workers = t.workers,
+                                                  .help = t.help,
+                                                  .ahead = t.ahead,
+                                                  .processors = 2,
+                                                  .batch = batch,
+                                                  .window = window,
+                                                  .parts = parts});
     const double unit = unit_ns();
-    const Timing timing = through_engine(job, {.threads = t.workers, .window = window, .help = t.help});
+    const Timing timing =
+        through_engine(job, {.threads = t.workers, .window = window, .help = t.help, .help_ahead = t.ahead});
     count_shares(state, timing, unit, greedy, job);
     return timing;
   });
@@ -311,7 +318,9 @@ void add_all() {
   if (!greedy_time_is_right()) fail("the greedy schedule");
   add_dispatch("empty", 64, 0);
   add_dispatch("slow", 4'096, 300);
-  for (const Threads& t : settings_of_threads) {
+  std::vector<Threads> all(std::begin(settings_of_threads), std::end(settings_of_threads));
+  all.push_back(helps_ahead);
+  for (const Threads& t : all) {
     for (const unsigned batch : {1u, 8u, 32u})
       for (const unsigned window : {1u, 3u, 8u}) add_engine_schedule("skewed", t, batch, window, 1);
     for (const unsigned in_flight : {4u, 8u, 16u}) {

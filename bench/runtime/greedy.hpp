@@ -14,6 +14,7 @@ namespace bench {
 struct GreedyRules {
   unsigned workers = 2;     // take parts of the oldest open item, else the next ticket below the limit
   bool help = false;        // the consumer computes, too, but only in the step it waits for
+  bool ahead = false;       // and in later ones, when nothing of that step is left to take
   unsigned processors = 2;  // more threads than that share them evenly
   unsigned batch = 1, window = 1, parts = 1;
 };
@@ -57,7 +58,7 @@ inline double greedy_time(const std::vector<std::uint64_t>& cost, const GreedyRu
     for (std::size_t t = 0; t < threads.size(); ++t) {
       if (threads[t].busy) continue;
       const bool consumer = rules.help && t == 0;
-      take(threads[t], (delivered + (consumer ? 1 : rules.window)) * rules.batch);
+      take(threads[t], (delivered + (consumer && !rules.ahead ? 1 : rules.window)) * rules.batch);
     }
     unsigned busy = 0;
     double least = 0;
@@ -86,6 +87,8 @@ inline bool greedy_time_is_right() {
          greedy_time(skewed, {.workers = 2, .window = 4}) == 3 &&
          // The consumer makes 0 while the worker makes 1; both go on at 3.
          greedy_time(skewed, {.workers = 1, .help = true, .window = 2}) == 4 &&
+         // 0 and 1 start; 1 is done at 1, its thread waits for the window; at 3 both are delivered.
+         greedy_time(skewed, {.workers = 1, .help = true, .ahead = true, .window = 2}) == 4 &&
          // One step at a time: whoever comes second finds nothing.
          greedy_time(skewed, {.workers = 1, .help = true}) == 6 && greedy_time(even, {.workers = 2, .parts = 2}) == 4 &&
          greedy_time(even, {.workers = 2}) == 8 &&

@@ -194,6 +194,7 @@ def plots(c):
                 (t, rows_of(c, f"{group}/{p}/.*", key, label=labels))
                 for t, p in (
                     ("1 worker and a helping consumer", "engine_1_worker_and_consumer"),
+                    ("the same, helping ahead", "engine_1_worker_and_consumer_ahead"),
                     ("2 workers", "engine_2_workers"),
                     ("2 workers and a helping consumer", "engine_2_workers_and_consumer"),
                     ("oneTBB", "tbb.*"),

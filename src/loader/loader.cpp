@@ -82,6 +82,7 @@ struct Loader::State {
                                   .batch = options.batch_size,
                                   .span = span_of(options.order),
                                   .help = options.help,
+                                  .help_ahead = options.help_ahead,
                                   .shutdown_timeout = options.shutdown_timeout,
                                   .on_detach = options.on_detach}) {}
 

@@ -57,6 +57,24 @@ TEST(Engine, A_sleeping_consumer_is_woken_to_help_when_parts_open) {
   }));
 }
 
+// One item per step, without parts: the worker always has the step that the consumer waits for. So a consumer that helps
+// with that step only never gets anything; one that helps ahead takes every other item.
+TEST(Engine, A_consumer_that_helps_ahead_takes_later_work_when_its_own_step_is_in_other_hands) {
+  const auto helped = [](bool ahead) {
+    const Job job{.items = steps(200),
+                  .parts = [](std::uint64_t, unsigned) { return 1u; },
+                  .body = [](std::uint64_t, unsigned, unsigned, PartInfo) { std::this_thread::sleep_for(300us); }};
+    E engine(job, {.threads = 1, .window = 4, .help_ahead = ahead});
+    engine.start();
+    std::uint64_t next = 0;
+    while (const auto lease = engine.next()) EXPECT_EQ(lease.step(), next++);
+    EXPECT_EQ(next, 200u);
+    return engine.stats().helped;
+  };
+  EXPECT_GT(helped(true), 60u);
+  EXPECT_LT(helped(false), 40u);
+}
+
 // Parts that sleep overlap whatever else the machine does: what stealing inside the only item in flight gives.
 TEST(Engine, Eight_parts_of_one_item_take_half_the_time_on_two_threads) {
   const auto time = [](EngineOptions options) {

@@ -52,6 +52,7 @@ Run random_run(std::mt19937_64& g) {
   const unsigned spans[] = {0, 0, 0, 1, 2, 4, 256};
   run.options.span = spans[g() % 7];
   run.options.help = g() % 3 != 0;
+  run.options.help_ahead = g() % 2 != 0;
   run.options.steal = g() % 5 != 0;
   run.restarts = g() % 2 == 0 ? 0 : static_cast<unsigned>(g() % 30);
   run.leave_in = g() % 3 == 0 ? static_cast<unsigned>(g() % 10) : 0;

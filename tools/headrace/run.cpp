@@ -33,6 +33,7 @@ struct Run {
   unsigned delay_us = 0;
   std::string order = "sequence";
   bool no_help = false;
+  bool help_ahead = false;
   bool no_digest = false;
   std::string contact_sheet;
 };
@@ -117,6 +118,7 @@ int run(const Run& o, bool json) {
                  .threads = threads,
                  .window = window,
                  .help = !o.no_help,
+                 .help_ahead = o.help_ahead,
                  .order = order,
                  .epochs = o.epochs});
   // Digests are taken in a pass of their own: workers go on while a digest is computed, so a pass that does both would
@@ -192,6 +194,7 @@ Verb add_run(CLI::App& app) {
   add_count(*verb, "--delay-us", o->delay_us, 0, 10'000'000,
             "Hold each item and patch up for a random time of at most this many microseconds");
   verb->add_flag("--no-help", o->no_help, "The waiting consumer does not work itself");
+  verb->add_flag("--help-ahead", o->help_ahead, "The waiting consumer works on later batches, too");
   verb->add_flag("--no-digest", o->no_digest, "Do not compute digests (they take a second pass over the epochs)");
   verb->add_option("--contact-sheet", o->contact_sheet, "Write a PNG of the first batch");
   return {verb, [o](bool json) { return run(*o, json); }};

@@ -29,7 +29,7 @@ class EngineConsumer {
   enum class Patience { endless, limited, none };
 
   EngineConsumer(std::shared_ptr<Core> core, const EngineOptions& options)
-      : core_(std::move(core)), hold_(options.hold), helps_(options.help) {}
+      : core_(std::move(core)), hold_(options.hold), helps_(options.help), helps_ahead_(options.help_ahead) {}
 
   /// The next step to deliver. On `ready`, `record` is leased: give it back with core().release_lease.
   NextStatus next(Patience patience, Clock::time_point deadline, Record*& record) {
@@ -281,13 +281,13 @@ class EngineConsumer {
     return core_->events.await([&]() noexcept { return core_->pool.available() != 0; }, deadline);
   }
 
-  // Work on the oldest step, which is waited for, and on no other: a part, or an item. False: there is nothing to claim
-  // in it.
+  // Work on the oldest step, which is waited for: a part, or an item. When asked to, and all of that is in other hands,
+  // on what comes next. False: there is nothing to claim.
   bool help() noexcept {
     if (core_->steal && core_->run_open_part(core_->position(oldest(), 0), core_->batch, true)) return true;
     const auto claim = core_->claim_item((oldest() + 1) * core_->batch);
     if (claim) core_->run_item(*claim, true);
-    return claim.has_value();
+    return claim.has_value() || (helps_ahead_ && core_->work_once(true));
   }
 
   void choose_step_to_help() noexcept {
@@ -368,7 +368,7 @@ class EngineConsumer {
   std::shared_ptr<Core> core_;
   Guard guard_;
   const unsigned hold_;
-  const bool helps_;
+  const bool helps_, helps_ahead_;
 
   std::uint64_t bound_ = 0;  // the next step to bind
   bool ended_ = false;       // bind() said that there are no more steps

@@ -109,12 +109,12 @@ class EngineCore final : public WorkerTask, public std::enable_shared_from_this<
   void abandoned() noexcept override { activity.withdraw(); }
 
   /// Runs one open part, or else one item. False: there was nothing. Progress: lock-free, but for the job's own code.
-  bool work_once() noexcept {
+  bool work_once(bool helping = false) noexcept {
     // relaxed: only where the search begins.
     const std::size_t oldest = oldest_position.load(std::memory_order_relaxed);
-    if (steal && run_open_part(oldest, open_items.positions(), false)) return true;
+    if (steal && run_open_part(oldest, open_items.positions(), helping)) return true;
     const std::optional<Claim> claim = claim_item(no_step);
-    if (claim) run_item(*claim);
+    if (claim) run_item(*claim, helping);
     return claim.has_value();
   }
 

@@ -22,7 +22,10 @@ struct EngineOptions {
   unsigned span = 0;     ///< 0: delivered in order. Else completion order: the first step that is complete among the
                          ///< oldest one and the `span` after it; at most 256. Without workers the order stays strict
   bool help = true;      ///< the waiting consumer works on the step it waits for
-  bool steal = true;     ///< parts of one item run on several threads
+  bool help_ahead =
+      false;          ///< and, when all of that step is in other hands, on what comes next: more work is done, but
+                      ///< a step that gets ready meanwhile waits for one part, or one item, of a later one
+  bool steal = true;  ///< parts of one item run on several threads
   std::chrono::milliseconds shutdown_timeout = std::chrono::seconds(10);  ///< how long destruction waits for the job
   std::function<void(const ShutdownReport&)> on_detach{};  ///< called by the destructor when that was not enough
 };

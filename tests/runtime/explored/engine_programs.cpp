@@ -107,6 +107,8 @@ const AddPrograms added{{
     whole_run("one worker, helping consumer", {.options = {.threads = 1, .window = 1, .hold = 1}}),
     whole_run("one worker, helping consumer, window 2",
               {.options = {.threads = 1, .window = 2, .hold = 1}, .steps = 5}),
+    whole_run("one worker, a consumer that helps ahead, window 2",
+              {.options = {.threads = 1, .window = 2, .hold = 1, .help_ahead = true}, .steps = 4}),
     whole_run("two workers", {.options = {.threads = 2, .window = 1, .hold = 1, .help = false}}),
     whole_run("two workers, window 2",
               {.options = {.threads = 2, .window = 2, .hold = 1, .help = false}, .steps = 5, .parts = 1}),
