@@ -57,22 +57,37 @@ TEST(Engine, A_sleeping_consumer_is_woken_to_help_when_parts_open) {
   }));
 }
 
-// One item per step, without parts: the worker always has the step that the consumer waits for. So a consumer that helps
-// with that step only never gets anything; one that helps ahead takes every other item.
+// One item per step, without parts: the step that the consumer waits for is the worker's. A consumer that helps with that
+// step only gets nothing; one that helps ahead makes a later item, which is what the worker waits for here.
 TEST(Engine, A_consumer_that_helps_ahead_takes_later_work_when_its_own_step_is_in_other_hands) {
-  const auto helped = [](bool ahead) {
-    const Job job{.items = steps(200),
+  for (const bool ahead : {true, false}) {
+    const auto consumer = std::this_thread::get_id();
+    const auto begun = std::make_shared<std::atomic<bool>>(false);
+    const auto made_ahead = std::make_shared<std::atomic<unsigned>>(0);
+    const Job job{.items = steps(20),
                   .parts = [](std::uint64_t, unsigned) { return 1u; },
-                  .body = [](std::uint64_t, unsigned, unsigned, PartInfo) { std::this_thread::sleep_for(300us); }};
+                  .body =
+                      [=](std::uint64_t step, unsigned, unsigned, PartInfo) {
+                        if (std::this_thread::get_id() == consumer) {
+                          made_ahead->fetch_add(1);
+                        } else if (step == 0) {
+                          begun->store(true);
+                          const auto limit = std::chrono::steady_clock::now() + (ahead ? 30s : 200ms);
+                          while (made_ahead->load() == 0 && std::chrono::steady_clock::now() < limit)
+                            std::this_thread::yield();
+                        }
+                      }};
     E engine(job, {.threads = 1, .window = 4, .help_ahead = ahead});
     engine.start();
-    std::uint64_t next = 0;
-    while (const auto lease = engine.next()) EXPECT_EQ(lease.step(), next++);
-    EXPECT_EQ(next, 200u);
-    return engine.stats().helped;
-  };
-  EXPECT_GT(helped(true), 60u);
-  EXPECT_LT(helped(false), 40u);
+    while (!begun->load()) std::this_thread::yield();
+    auto lease = engine.next();
+    ASSERT_TRUE(lease);
+    EXPECT_EQ(lease.step(), 0u);
+    EXPECT_EQ(made_ahead->load() > 0, ahead);
+    std::uint64_t next = 1;
+    while ((lease = engine.next())) EXPECT_EQ(lease.step(), next++);
+    EXPECT_EQ(next, 20u);
+  }
 }
 
 // Parts that sleep overlap whatever else the machine does: what stealing inside the only item in flight gives.
