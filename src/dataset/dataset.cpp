@@ -40,6 +40,8 @@ SampleSpec Dataset::spec() const {
       return from_example((*this)(i));
     } catch (const std::exception& e) {
       if (first_error.empty()) first_error = e.what();
+    } catch (...) {
+      if (first_error.empty()) first_error = "(something thrown that is no std::exception)";
     }
   }
   if (size() == 0) return {};

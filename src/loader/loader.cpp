@@ -18,6 +18,9 @@ std::size_t physical_memory() {
 void check(const LoaderOptions& o, std::uint64_t dataset_items, std::uint64_t items) {
   if (dataset_items == 0) throw std::invalid_argument("the dataset has no items");
   if (items == 0) throw std::invalid_argument("the sampler has no items");
+  if (dataset_items - 1 > max_stream_item || items - 1 > max_stream_item)
+    throw std::invalid_argument("a dataset of " + std::to_string(std::max(dataset_items, items)) +
+                                " items is larger than random addresses reach: expected at most 2^44");
   if (o.batch_size == 0) throw std::invalid_argument("batch_size is 0: expected at least 1");
   if (o.drop_last && o.batch_size > items)
     throw std::invalid_argument("with drop_last a batch_size of " + std::to_string(o.batch_size) +

@@ -13,6 +13,7 @@ namespace {
 struct Seen {
   Origin origin;
   std::vector<std::pair<std::string, Digest>> fields;
+  std::string failure;  // of an item that could not be made
 };
 
 struct Setting {
@@ -36,13 +37,14 @@ std::vector<Seen> run(const Dataset& dataset, const Pipeline& pipeline, const Ve
   for (std::uint32_t epoch = 0; epoch < options.epochs; ++epoch) {
     Loader::Epoch range = loader.epoch(epoch);
     for (std::uint64_t step = 0; step < loader.steps_per_epoch(); ++step) {
+      if (options.checkpoint) options.checkpoint();
       try {
         const std::optional<Batch> batch = loader.next();
         if (!batch)
           throw std::logic_error("epoch " + std::to_string(epoch) + " ended before step " + std::to_string(step));
         for (std::size_t i = 0; i < batch->size(); ++i) {
           const Sample sample = batch->sample(i);
-          Seen& s = seen.emplace_back(Seen{.origin = sample.origin(), .fields = {}});
+          Seen& s = seen.emplace_back(Seen{.origin = sample.origin(), .fields = {}, .failure = {}});
           for (const Field& f : sample.fields()) s.fields.emplace_back(f.name.str(), digest_of(f));
         }
       } catch (const ItemError& e) {
@@ -50,7 +52,8 @@ std::vector<Seen> run(const Dataset& dataset, const Pipeline& pipeline, const Ve
         Sample text;
         text.set("error", std::string(f.op_name + ": " + f.cause));
         seen.push_back({.origin = {.epoch = f.epoch, .position = f.position, .index = f.index, .patch = f.patch},
-                        .fields = {{"(error)", digest_of(text.field("error"))}}});
+                        .fields = {{"(error)", digest_of(text.field("error"))}},
+                        .failure = e.what()});
       }
     }
   }
@@ -81,7 +84,13 @@ std::optional<VerifyDifference> compare(const std::vector<Seen>& a, const std::v
 
 std::string VerifyReport::message() const {
   if (!first_difference)
-    return "equal: " + std::to_string(samples) + " samples compared in " + std::to_string(runs) + " runs of the loader";
+    return "equal: " + std::to_string(samples) + " samples compared in " + std::to_string(runs) +
+           " runs of the loader" +
+           (failures == 0 ? ""
+                          : "; " + std::to_string(failures) +
+                                " steps failed, each in the same way every time; "
+                                "the first: " +
+                                first_failure);
   const VerifyDifference& d = *first_difference;
   return "not equal (" + d.how + "): epoch " + std::to_string(d.epoch) + ", item " + std::to_string(d.position) +
          " (dataset index " + std::to_string(d.index) + "), patch " + std::to_string(d.patch) +
@@ -100,8 +109,10 @@ VerifyReport verify(const Dataset& dataset, const Pipeline& pipeline, const Veri
         const Setting setting{threads, window, delay};
         std::vector<Seen> seen = run(dataset, pipeline, options, setting);
         ++report.runs;
-        report.samples += seen.size();
+        for (const Seen& s : seen) report.samples += s.failure.empty();
         if (report.runs == 1) {
+          for (const Seen& s : seen)
+            if (!s.failure.empty() && report.failures++ == 0) report.first_failure = s.failure;
           reference = std::move(seen);
           reference_name = setting.str();
         } else {

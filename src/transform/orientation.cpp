@@ -162,6 +162,11 @@ void Orientation::apply(Sample& sample) const {
         flips[flip_count++] = input + 1;
       }
     }
+    try {
+      static_cast<void>(affine.inverse());
+    } catch (const std::domain_error&) {
+      refuse("has a singular affine: " + affine.str());
+    }
     sample.set(
         field,
         in.flip(std::span<const int>(flips.data(), flip_count)).permute(std::span<const int>(order.data(), size + 1)),

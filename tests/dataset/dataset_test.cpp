@@ -164,5 +164,14 @@ TEST(Sampler, ReorderingIsTheOrderMadeAnew) {
   EXPECT_THROW(Sampler(3, nullptr, "none"), std::invalid_argument);
 }
 
+// The first line one writes: one field, one file.
+TEST(NiftiDataset, OneFieldInBracesIsAListOfOne) {
+  const NiftiDataset one({{"image", {"a.nii.gz"}}});
+  EXPECT_EQ(one.size(), 1u);
+  EXPECT_EQ(one.path_of(0), "a.nii.gz");
+  EXPECT_EQ(NiftiDataset({{"image", {"a.nii.gz", "b.nii.gz"}}}).size(), 2u);
+  EXPECT_EQ(NiftiDataset(NiftiDataset::Fields{{"image", {"a.nii.gz"}}, {"label", {"b.nii.gz"}}}).size(), 1u);
+}
+
 }  // namespace
 }  // namespace headrace::test

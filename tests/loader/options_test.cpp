@@ -29,6 +29,12 @@ void expect_refused(LoaderOptions options, std::string_view says, const Dataset&
   EXPECT_NE(text.find(says), std::string::npos) << text;
 }
 
+// Without a specification the loader makes an item to see what it is like.
+struct ThrowsAnInt {
+  std::uint64_t size() const { return 3; }
+  Sample operator()(std::uint64_t) const { throw 7; }
+};
+
 TEST(Options, NonsenseIsRefusedAtOnce) {
   const Deadline deadline;
   expect_refused({.batch_size = 0}, "batch_size");
@@ -38,6 +44,9 @@ TEST(Options, NonsenseIsRefusedAtOnce) {
   expect_refused({.window = 70000}, "window");
   expect_refused({.hold = UINT_MAX}, "hold");
   expect_refused({}, "no items", MemoryDataset({}));
+  expect_refused({}, "2^44",
+                 FunctionDataset(std::uint64_t{1} << 45, items().spec(), [](std::uint64_t) { return Sample(); }));
+  expect_refused({}, "no std::exception", ThrowsAnInt{});
   expect_refused({.sampler = Sampler::subset({}, false, 0)}, "no items");
   expect_refused({.memory_budget = step_bytes}, "memory_budget");
   expect_refused({.memory_budget = 3 * step_bytes - 1}, "memory_budget");

@@ -157,7 +157,31 @@ TEST(Verify, ItemsThatFailAreComparedByTheirErrors) {
   const auto fails_on_2 = [](Sample& s) {
     if (s.origin().index == 2) throw std::runtime_error("not this one");
   };
-  EXPECT_TRUE(examine(items(), with(fails_on_2), true).equal);
+  const VerifyReport some = examine(items(), with(fails_on_2), true);
+  EXPECT_TRUE(some.equal);
+  EXPECT_GT(some.failures, 0u);
+  EXPECT_NE(some.message().find("not this one"), std::string::npos) << some.message();
+  // Equal failures are no samples compared.
+  const VerifyReport none = examine(items(), with([](Sample&) { throw std::runtime_error("none of them"); }), true);
+  EXPECT_TRUE(none.equal);
+  EXPECT_EQ(none.samples, 0u);
+  EXPECT_GT(none.failures, some.failures);
+  EXPECT_EQ(examine(items(), with([](Sample&) {}), true).failures, 0u);
+}
+
+TEST(Verify, ACheckpointMayEndIt) {
+  struct Enough {};
+  for (const std::uint64_t hidden_state_items : {0u, 4u}) {
+    int calls = 0;
+    EXPECT_THROW(verify(items(), with([](Sample&) {}),
+                        {.hidden_state_items = hidden_state_items,
+                         .checkpoint =
+                             [&] {
+                               if (++calls == 3) throw Enough{};
+                             }}),
+                 Enough);
+    EXPECT_EQ(calls, 3);
+  }
 }
 
 TEST(Verify, TheMessageNamesItemPatchOpAndField) {

@@ -83,8 +83,10 @@ TEST_F(DecathlonTest, RefusesBadEntries) {
   EXPECT_CONTAINS(pair("imagesTr/./a.nii.gz", "labelsTr/b.nii.gz"), "the same file as training[0].image");
   EXPECT_CONTAINS(pair("imagesTr/b.nii.gz", "labelsTr/a.nii.gz"), "the same file as training[0].label");
   EXPECT_CONTAINS(pair("imagesTr/b.nii.gz", "imagesTr/b.nii.gz"), "the same file as training[1].image");
-  EXPECT_CONTAINS(pair("imagesTr/c.nii.gz", "labelsTr/b.nii.gz"), "names 1 file that is not there: imagesTr/c.nii.gz");
-  EXPECT_CONTAINS(pair("imagesTr", "labelsTr/d.nii.gz"), "2 files that are not there: imagesTr, labelsTr/d.nii.gz");
+  EXPECT_CONTAINS(pair("imagesTr/c.nii.gz", "labelsTr/b.nii.gz"),
+                  "names 1 file that cannot be read: imagesTr/c.nii.gz (not there)");
+  EXPECT_CONTAINS(pair("imagesTr", "labelsTr/d.nii.gz"),
+                  "2 files that cannot be read: imagesTr (a folder), labelsTr/d.nii.gz (not there)");
 }
 
 TEST_F(DecathlonTest, RefusesBadFolders) {

@@ -169,6 +169,41 @@ TEST_F(Run, Batches_larger_than_the_dataset_are_short) {
   EXPECT_EQ(j["epochs"][0]["patches"], 6);
 }
 
+TEST_F(Run, Numbers_are_decimal_digits_within_their_range) {
+  for (const char* bad :
+       {"--seed -1", "--seed 18446744073709551616", "--seed ''", "--seed 010", "--seed 0x10", "--seed ' 5'",
+        "--seed 1e18", "--samples 010", "--samples 0", "--samples +3", "--batch-size -1", "--epochs 1.5",
+        "--patch 8,8,8,", "--patch 8,8", "--patch 8,8,8.5", "--patch ''", "--spacing 1,1", "--spacing 1,1,1,"})
+    expect_failure("run --data '" + dataset() + "' " + bad, 2, std::string(bad).substr(0, std::string(bad).find(' ')));
+  expect_failure("verify --data '" + dataset() + "' --seed -1", 2, "--seed: '-1'; expected a whole number");
+  EXPECT_NE(digests(job() + " --epochs 1 --seed 18446744073709551615"), digests(job() + " --epochs 1"));
+}
+
+TEST_F(Run, Verify_counts_failures_and_is_not_content_with_equal_ones) {
+  const std::string small = "verify --data '" + dataset() + "' --threads 0,2 --windows 1 --epochs 1 ";
+  const nlohmann::json good = run(small + "--patch 8,8,8 --json").json();
+  EXPECT_EQ(good["failures"], 0);
+  const Result r = run(small + "--patch 300,16,16 --json");
+  EXPECT_EQ(r.status, 1);
+  EXPECT_EQ(r.json()["equal"], true);
+  EXPECT_GT(r.json()["failures"], 0);
+  EXPECT_CONTAINS(r.json()["first_failure"].get<std::string>(), "RandCropByPosNegLabel");
+}
+
+TEST_F(Run, Verify_can_be_interrupted) {
+  for (const char* signal : {"INT", "TERM"}) {
+    const Result r = run("verify --data '" + dataset() + "' --patch 8,8,8 --epochs 1000 --delays 3000",
+                         std::string("timeout --preserve-status --signal=") + signal + " -k 60 2");
+    EXPECT_EQ(r.status, 130) << r.err;
+  }
+}
+
+TEST_F(Run, A_file_name_cannot_command_a_terminal) {
+  const Result r = run("run --data \"$(printf 'no\\033[31mfolder')\"");
+  EXPECT_EQ(r.status, 1);
+  EXPECT_CONTAINS(r.err, "no\\x1b[31mfolder");
+}
+
 TEST_F(Run, Interrupting_leaves_at_once) {
   const Result r =
       run("run " + job() + " --epochs 100000 --no-digest --delay-us 2000", "timeout --preserve-status --signal=INT 2");

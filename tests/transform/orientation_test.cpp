@@ -160,5 +160,13 @@ TEST(Orientation, Describe) {
   EXPECT_EQ(Orientation({.keys = {"a", "b"}, .axcodes = "LPS"}).describe(), "keys=[\"a\", \"b\"], axcodes=\"LPS\"");
 }
 
+TEST(Orientation, ASingularAffineIsRefused) {
+  Affine affine;
+  affine(0, 0) = affine(0, 1) = affine(1, 0) = affine(1, 1) = 1;
+  Sample s = test::sample_of(Tensor::zeros(DType::f32, {1, 2, 3, 4}), affine);
+  test::expect_error<std::invalid_argument>([&] { Orientation({.axcodes = "RAS"}).apply(s); },
+                                            {"Orientation", "image", "singular affine"});
+}
+
 }  // namespace
 }  // namespace headrace

@@ -75,7 +75,7 @@ class Reader {
     const fs::path relative(name);
     if (relative.is_absolute()) fail(quoted + ": an absolute path; expected one relative to the folder");
     for (const fs::path& part : relative)
-      if (part == "..") fail(quoted + ": leads out of the folder with \"..\"");
+      if (part == "..") fail(quoted + ": has \"..\" in it; expected a path below the folder, without");
     const std::string full = (root_ / relative).lexically_normal().string();
     if (const auto [first, added] = seen_.try_emplace(full, at); !added)
       fail(quoted + ": the same file as " + first->second);
@@ -89,13 +89,18 @@ class Reader {
     for (const DecathlonPair& pair : data.training)
       for (const std::string& p : {pair.image, pair.label}) {
         std::error_code error;
-        if (fs::is_regular_file(p, error)) continue;
-        if (++count <= named) missing += (count > 1 ? ", " : "") + fs::path(p).lexically_relative(root_).string();
+        const fs::file_status status = fs::status(p, error);
+        if (fs::is_regular_file(status)) continue;
+        const std::string reason = fs::is_directory(status)                    ? "a folder"
+                                   : status.type() == fs::file_type::not_found ? "not there"
+                                   : fs::exists(status)                        ? "not a regular file"
+                                                                               : error.message();
+        if (++count <= named)
+          missing += (count > 1 ? ", " : "") + fs::path(p).lexically_relative(root_).string() + " (" + reason + ")";
       }
     if (count == 0) return;
     if (count > named) missing += ", ...";
-    fail("names " + std::to_string(count) + (count == 1 ? " file that is not there: " : " files that are not there: ") +
-         missing);
+    fail("names " + std::to_string(count) + (count == 1 ? " file" : " files") + " that cannot be read: " + missing);
   }
 
   fs::path root_;

@@ -1,6 +1,7 @@
 #include "job.hpp"
 
 #include <charconv>
+#include <cstdint>
 #include <set>
 #include <stdexcept>
 
@@ -29,6 +30,33 @@ double parse_number(const std::string& text, const std::string& option) {
   return value;
 }
 
+// Exactly three numbers, one per axis.
+template <class T>
+void add_axes(CLI::App& app, const std::string& name, std::vector<T>& values, const std::string& text,
+              const std::string& expected) {
+  std::string shown;
+  for (const T v : values) {
+    char digits[32];
+    shown += (shown.empty() ? "" : ",") + std::string(digits, std::to_chars(digits, digits + sizeof digits, v).ptr);
+  }
+  app.add_option_function<std::string>(
+         name,
+         [&values, name, expected](const std::string& given) {
+           std::vector<T> read;
+           for (const std::string& part : split(given)) {
+             T value{};
+             const auto [end, error] = std::from_chars(part.data(), part.data() + part.size(), value);
+             if (part.empty() || error != std::errc() || end != part.data() + part.size()) break;
+             read.push_back(value);
+           }
+           if (read.size() != 3 || split(given).size() != 3)
+             throw CLI::ValidationError(name, "'" + given + "'; expected " + expected);
+           values = read;
+         },
+         text)
+      ->default_str(shown);
+}
+
 Transform intensity_op(const std::string& text) {
   if (text == "percentile")
     return ScaleIntensityRangePercentiles(
@@ -44,19 +72,39 @@ Transform intensity_op(const std::string& text) {
 
 }  // namespace
 
+template <std::unsigned_integral T>
+void add_count(CLI::App& app, const std::string& name, T& value, std::uint64_t low, std::uint64_t high,
+               const std::string& text) {
+  app.add_option_function<std::string>(
+         name,
+         [&value, name, low, high](const std::string& given) {
+           std::uint64_t read = 0;
+           const auto [end, error] = std::from_chars(given.data(), given.data() + given.size(), read);
+           const bool padded = given.size() > 1 && given[0] == '0';
+           if (given.empty() || padded || error != std::errc() || end != given.data() + given.size() || read < low ||
+               read > high)
+             throw CLI::ValidationError(name, "'" + given + "'; expected a whole number from " + std::to_string(low) +
+                                                  " to " + std::to_string(high));
+           value = static_cast<T>(read);
+         },
+         text)
+      ->default_str(std::to_string(value));
+}
+template void add_count(CLI::App&, const std::string&, std::uint32_t&, std::uint64_t, std::uint64_t,
+                        const std::string&);
+template void add_count(CLI::App&, const std::string&, std::uint64_t&, std::uint64_t, std::uint64_t,
+                        const std::string&);
+
 void JobOptions::add_to(CLI::App& app) {
   app.add_option("--data", data,
                  "Dataset folder with a dataset.json in the layout of the Medical Segmentation Decathlon")
       ->required();
-  app.add_option("--patch", patch, "Patch size per axis, voxels")->delimiter(',')->capture_default_str();
-  app.add_option("--samples", samples, "Patches per volume")->capture_default_str()->check(CLI::Range(1u, 16383u));
-  app.add_option("--batch-size", batch_size, "Volumes per batch")
-      ->capture_default_str()
-      ->check(CLI::Range(1u, 1u << 20));
-  app.add_option("--seed", seed, "Seed of all random numbers")->capture_default_str();
-  app.add_option("--spacing", spacing, "Resample to this voxel size, mm; 0 keeps an axis as it is")
-      ->delimiter(',')
-      ->capture_default_str();
+  add_axes(app, "--patch", patch, "Patch size per axis, voxels", "three sizes X,Y,Z");
+  add_count(app, "--samples", samples, 1, 16383, "Patches per volume");
+  add_count(app, "--batch-size", batch_size, 1, 1u << 20, "Volumes per batch");
+  add_count(app, "--seed", seed, 0, UINT64_MAX, "Seed of all random numbers");
+  add_axes(app, "--spacing", spacing, "Resample to this voxel size, mm; 0 keeps an axis as it is",
+           "three numbers X,Y,Z");
   app.add_option("--intensity", intensity, "'percentile' (0.5 to 99.5 become 0 to 1) or a,b,c,d (a..b becomes c..d)")
       ->capture_default_str();
   app.add_option("--label-dtype", label_dtype, "Element type of labels; values that do not fit are an error")
@@ -73,12 +121,8 @@ Job make_job(const JobOptions& o) {
     fields[0].second.push_back(pair.image);
     fields[1].second.push_back(pair.label);
   }
-  if (o.patch.size() != 3)
-    throw std::invalid_argument("--patch: expected three sizes, got " + std::to_string(o.patch.size()));
   for (std::int64_t n : o.patch)
     if (n < 1 || n > 4096) throw std::invalid_argument("--patch: size " + std::to_string(n) + " is not within 1..4096");
-  if (o.spacing.size() != 3)
-    throw std::invalid_argument("--spacing: expected three numbers, got " + std::to_string(o.spacing.size()));
 
   std::vector<Transform> prepare{Orientation({.axcodes = "RAS"})};
   bool resample = false;

@@ -3,6 +3,7 @@
 
 #include <CLI/CLI.hpp>
 #include <array>
+#include <concepts>
 #include <cstdint>
 #include <headrace/headrace.hpp>
 #include <optional>
@@ -35,6 +36,11 @@ struct Job {
 
 // Throws std::invalid_argument naming the option, IoError for the data.
 Job make_job(const JobOptions& options);
+
+// An option that takes a whole number from `low` to `high`, in decimal digits and nothing else: no sign, no 010, no 0x10.
+template <std::unsigned_integral T>
+void add_count(CLI::App& app, const std::string& name, T& value, std::uint64_t low, std::uint64_t high,
+               const std::string& text);
 
 // "1,2,8" or repeated options; refuses signs, so that -1 is an error and not four thousand million threads.
 std::vector<unsigned> parse_counts(const std::string& text, const std::string& option);

@@ -31,6 +31,27 @@ void ask_to_stop(int signal) {
   std::signal(signal, SIG_DFL);
 }
 
+// Control characters, which a file's name may hold, as \xNN: a terminal would obey them.
+std::string printable(const std::string& text) {
+  std::string out;
+  for (const char c : text) {
+    const auto byte = static_cast<unsigned char>(c);
+    char escaped[8];
+    if ((byte >= 0x20 || c == '\n') && byte != 0x7f)
+      out += c;
+    else
+      std::snprintf(escaped, sizeof escaped, "\\x%02x", byte), out += escaped;
+  }
+  return out;
+}
+
+// A full disk behind the standard output is a failure like any other.
+int flushed(int status) {
+  if (std::fflush(stdout) == 0 && std::ferror(stdout) == 0) return status;
+  std::fprintf(stderr, "headrace: cannot write the output\n");
+  return failure;
+}
+
 int report(bool json, Status status, const std::string& message, const std::string& path = {}) {
   if (json) {
     nlohmann::ordered_json j{{"error", message}, {"status", static_cast<int>(status)}};
@@ -38,7 +59,7 @@ int report(bool json, Status status, const std::string& message, const std::stri
     print_json(j);
   } else {
     std::fflush(stdout);
-    std::fprintf(stderr, "headrace: %s\n", message.c_str());
+    std::fprintf(stderr, "headrace: %s\n", printable(message).c_str());
   }
   return status;
 }
@@ -87,7 +108,7 @@ int run_command(int argc, char** argv) {
   try {
     app.parse(argc, argv);
   } catch (const CLI::Success& e) {  // --help and --version
-    return app.exit(e);
+    return flushed(app.exit(e));
   } catch (const CLI::ParseError& e) {
     // The flag itself may not have been reached before the mistake.
     const bool wants_json =
@@ -99,11 +120,7 @@ int run_command(int argc, char** argv) {
   std::signal(SIGTERM, ask_to_stop);
   for (const Verb& verb : verbs) {
     if (!verb.command->parsed()) continue;
-    const int status = run_verb(verb, json);
-    // A full disk behind the standard output is a failure like any other.
-    if (std::fflush(stdout) != 0 || std::ferror(stdout) != 0)
-      return std::fprintf(stderr, "headrace: cannot write the output\n"), failure;
-    return status;
+    return flushed(run_verb(verb, json));
   }
   return usage;
 }

@@ -164,12 +164,11 @@ Verb add_run(CLI::App& app) {
   auto o = std::make_shared<Run>();
   CLI::App* verb = app.add_subcommand("run", "Prepare a dataset, then load, augment and batch it for some epochs");
   o->job.add_to(*verb);
-  verb->add_option("--epochs", o->epochs, "Epochs to run")->capture_default_str()->check(CLI::Range(1u, 1u << 20));
+  add_count(*verb, "--epochs", o->epochs, 1, 1u << 20, "Epochs to run");
   verb->add_option("--threads", o->threads, "Worker threads; 0 does everything in the consumer")->capture_default_str();
   verb->add_option("--window", o->window, "Steps in flight; 0 chooses")->capture_default_str();
-  verb->add_option("--delay-us", o->delay_us,
-                   "Hold each item and patch up for a random time of at most this many microseconds")
-      ->check(CLI::Range(0u, 10'000'000u));
+  add_count(*verb, "--delay-us", o->delay_us, 0, 10'000'000,
+            "Hold each item and patch up for a random time of at most this many microseconds");
   verb->add_flag("--no-help", o->no_help, "The waiting consumer does not work itself");
   verb->add_flag("--no-digest", o->no_digest, "Do not compute digests (they take a second pass over the epochs)");
   verb->add_option("--contact-sheet", o->contact_sheet, "Write a PNG of the first batch");

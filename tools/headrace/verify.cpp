@@ -25,11 +25,16 @@ int verify_job(const Verify& o, bool json) {
   options.delays.clear();
   for (unsigned us : parse_counts(o.delays, "--delays")) options.delays.emplace_back(us);
   options.epochs = o.epochs;
+  options.checkpoint = [] {
+    if (interrupted()) throw Interrupted();
+  };
   const VerifyReport report = o.job.no_cache
                                   ? headrace::verify(job.files, compose(job.deterministic, job.random), options)
                                   : headrace::verify(CacheDataset(job.files, job.deterministic), job.random, options);
   if (json) {
-    nlohmann::json j{{"equal", report.equal}, {"runs", report.runs}, {"samples", report.samples}};
+    nlohmann::json j{
+        {"equal", report.equal}, {"runs", report.runs}, {"samples", report.samples}, {"failures", report.failures}};
+    if (report.failures > 0) j["first_failure"] = report.first_failure;
     if (report.first_difference) {
       const VerifyDifference& d = *report.first_difference;
       j["first_difference"] = {{"how", d.how},     {"epoch", d.epoch}, {"item", d.position}, {"index", d.index},
@@ -39,7 +44,7 @@ int verify_job(const Verify& o, bool json) {
   } else {
     std::printf("%s\n", report.message().c_str());
   }
-  return report.equal ? 0 : 1;
+  return report.equal && report.failures == 0 ? 0 : 1;
 }
 
 }  // namespace
@@ -53,7 +58,7 @@ Verb add_verify(CLI::App& app) {
   verb->add_option("--windows", o->windows, "Steps in flight")->capture_default_str();
   verb->add_option("--delays", o->delays, "Random delays per item and patch, at most so many microseconds")
       ->capture_default_str();
-  verb->add_option("--epochs", o->epochs, "Epochs per run")->capture_default_str()->check(CLI::Range(1u, 1000u));
+  add_count(*verb, "--epochs", o->epochs, 1, 1000, "Epochs per run");
   return {verb, [o](bool json) { return verify_job(*o, json); }};
 }
 

@@ -5,9 +5,9 @@
 //     Sample operator()(std::uint64_t index) const;       // called from many threads at once; a pure function of index
 // and, if it likes,
 //     SampleSpec spec() const;                            // what every item looks like, without reading one
-//     std::string path_of(std::uint64_t index) const;     // what an error about an item that could not be made should
-//     name std::string describe() const;                       // its configuration as text, for fingerprints void
-//     read(std::uint64_t index, Sample& into) const; // the same as operator(), reusing what `into` has allocated
+//     std::string path_of(std::uint64_t index) const;     // named by an error about an item that could not be made
+//     std::string describe() const;                       // its configuration as text, for fingerprints
+//     void read(std::uint64_t index, Sample& into) const; // as operator(), reusing what `into` has allocated
 //
 // Errors: exceptions from operator() reach the consumer of a loader in the item's place.
 // Thread-safety: const; as thread-safe as the dataset inside, which must be.

@@ -12,6 +12,7 @@
 #pragma once
 
 #include <headrace/sample/sample.hpp>
+#include <initializer_list>
 #include <map>
 #include <memory>
 #include <string>
@@ -31,6 +32,9 @@ class NiftiDataset {
  public:
   using Fields = std::vector<std::pair<std::string, std::vector<std::string>>>;
   explicit NiftiDataset(Fields fields, NiftiDatasetOptions options = {});
+  // So that one field in braces is a list of one field, too.
+  explicit NiftiDataset(std::initializer_list<Fields::value_type> fields, NiftiDatasetOptions options = {})
+      : NiftiDataset(Fields(fields), std::move(options)) {}
 
   std::uint64_t size() const noexcept;
   Sample operator()(std::uint64_t index) const;

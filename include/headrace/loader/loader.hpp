@@ -8,15 +8,18 @@
 //
 // Invariants
 //   I1  A sample is a function of (seed, epoch, item, patch): not of threads, window, hold, help, time or errors
-//   elsewhere. I2  Memory: window + hold slots, made at construction; no more steps than that exist. I3  An epoch ends
-//   only when every item has been delivered or its error thrown.
+//       elsewhere.
+//   I2  Memory: window + hold slots, made at construction; no more steps than that exist.
+//   I3  An epoch ends only when every step has been delivered or its error thrown.
 //
 // Errors: a failing item throws ItemError from the next() that would have delivered its batch; the batches before it
-// arrive, and the call after it goes on with the step behind it. HoldError when the trainer keeps more than `hold`
-// batches: nothing has changed, let one go and call again. ForkError in a forked child. Thread-safety: one thread at a
-// time calls a loader's functions; batches and tensors may be used and dropped anywhere. Leaving early: leaving a loop
-// over an epoch, asking for another epoch and destruction cancel what is in flight: no further item is begun. Only
-// destruction waits for the items being worked on, and gives up on user code after `shutdown_timeout`.
+// arrive, and the call after it goes on with the step behind it. The other items of the failing step are not delivered;
+// where several of them fail, the first in the step's order is named. HoldError when the trainer keeps more than `hold`
+// batches: nothing has changed, let one go and call again. ForkError in a forked child.
+// Thread-safety: one thread at a time calls a loader's functions; batches and tensors may be used and dropped anywhere.
+// Leaving early: leaving a loop over an epoch, asking for another epoch and destruction cancel what is in flight: no
+// further item is begun. Only destruction waits for the items being worked on, and gives up on user code after
+// `shutdown_timeout`.
 #pragma once
 
 #include <chrono>
@@ -26,6 +29,7 @@
 #include <headrace/loader/error.hpp>
 #include <headrace/loader/options.hpp>
 #include <headrace/runtime/engine_types.hpp>
+#include <headrace/runtime/fork_guard.hpp>
 #include <headrace/transform/pipeline.hpp>
 #include <iterator>
 #include <memory>
@@ -55,8 +59,9 @@ class Loader {
  public:
   class Epoch;
 
-  // Throws std::invalid_argument (no items, a batch of 0, more threads, window or hold than there can be, a step larger
-  // than the memory budget), TransformError (the pipeline does not suit the dataset's specification), std::bad_alloc.
+  // Throws std::invalid_argument (no items or more than 2^44, a batch of 0, a larger window or hold than there can be, a
+  // step larger than the memory budget), TransformError (the pipeline does not suit the dataset's specification),
+  // std::bad_alloc. More threads than the process may have are cut to what it may: see stats().threads.
   Loader(Dataset dataset, Pipeline pipeline, LoaderOptions options = {});
   ~Loader();
   Loader(const Loader&) = delete;

@@ -7,9 +7,11 @@
 //   3. a struct with void apply(Sample&) const: deterministic
 // A callable whose call operator is not const (a `mutable` lambda) does not compile. Optional members of an op:
 //   static constexpr const char* name = "RandFlip";     the name in errors and fingerprints (default: the type's)
-//   unsigned count() const;                              one-to-many: outputs per input (form 1); plan is called once
-//   per output SampleSpec infer(SampleSpec) const;                  what it does to the specification (default:
-//   nothing) Effect effect(std::string_view field) const;         what it may do to a field (default: in_place)
+//   unsigned count() const;                              one-to-many: outputs per input (form 1); plan() is called once
+//                                                        for each output
+//   SampleSpec infer(SampleSpec) const;                  what it does to the specification (default: nothing); an op
+//                                                        that changes shapes, types or fields must say so here
+//   Effect effect(std::string_view field) const;         what it may do to a field (default: in_place)
 //   std::string describe() const;                        its options as text, for fingerprints
 //   std::optional<std::uint16_t> op_number() const;      pins its number in the random address
 //
