@@ -13,6 +13,7 @@
 #include <headrace/random/permutation.hpp>
 #include <headrace/random/rng.hpp>
 #include <headrace/tensor/dlpack.hpp>
+#include <headrace/transform/adjust_contrast.hpp>
 #include <headrace/transform/crop_foreground.hpp>
 #include <headrace/transform/delete_items.hpp>
 #include <headrace/transform/ensure_type.hpp>

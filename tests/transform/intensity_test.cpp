@@ -1,5 +1,6 @@
 // The intensity ops that need no percentiles: values against MONAI's, types, strides, draws, errors.
 #include <cmath>
+#include <headrace/transform/adjust_contrast.hpp>
 #include <headrace/transform/normalize_intensity.hpp>
 #include <headrace/transform/pipeline.hpp>
 #include <headrace/transform/rand_gaussian_noise.hpp>
@@ -156,6 +157,7 @@ TEST(RandomIntensity, Draws_do_not_depend_on_the_coin_or_the_number_of_keys) {
       EXPECT_EQ(words(RandScaleIntensity({.factors = 1, .prob = prob}), *s), 4u);
       EXPECT_EQ(words(RandShiftIntensity({.offsets = 1, .prob = prob}), *s), 4u);
       EXPECT_EQ(words(RandGaussianNoise({.prob = prob}), *s), 4u);
+      EXPECT_EQ(words(RandAdjustContrast({.prob = prob}), *s), 4u);
       EXPECT_EQ(words(RandGaussianNoise({.prob = prob, .sample_std = false}), *s), 4u);
     }
   int applied = 0;
@@ -199,6 +201,41 @@ TEST(RandGaussianNoise, The_noise_of_a_voxel_is_the_number_at_its_word) {
   }
 }
 
+TEST(AdjustContrast, Gives_golden_H35) {
+  expect_near(result(AdjustContrast({.gamma = 2}), ramp()), {0, .06666668, .2666667, .6}, 2e-6);
+  expect_near(result(AdjustContrast({.gamma = 2, .invert_image = true}), ramp()), {0, 1.933333, 3.733333, 5.4}, 2e-6);
+  expect_near(result(AdjustContrast({.gamma = 2, .retain_stats = true}), ramp()),
+              {2.516051, 2.580359, 2.773287, 3.094832}, 4e-6);
+  expect_near(result(AdjustContrast({.gamma = 2, .invert_image = true, .retain_stats = true}), ramp()),
+              {-1.98558, -.1206193, 1.615724, 3.223449}, 4e-6);
+}
+
+TEST(AdjustContrast, Follows_the_formula_for_every_gamma_and_leaves_the_ends) {
+  std::vector<float> x(1237);
+  Rng rng = stream(2);
+  rng.fill_uniform(std::span<float>(x));
+  x[3] = -2;
+  x[700] = 7;
+  const Tensor image = Tensor::from(std::span<const float>(x), Shape{1, 1237});
+  for (const double gamma : {.05, .5, .7, 1.0, 1.5, 2.2, 4.5, 30.0, 1000.0}) {
+    const auto v = values_of<float>(result(AdjustContrast({.gamma = gamma}), image));
+    for (std::size_t i = 0; i < x.size(); ++i) {
+      const double z = static_cast<double>((x[i] + 2) / (9 + 1e-7f));
+      ASSERT_NEAR(static_cast<double>(v[i]), std::pow(z, gamma) * 9 - 2, 3e-6) << gamma << " " << x[i];
+    }
+    EXPECT_EQ(v[3], -2);
+  }
+  const float nan = std::numeric_limits<float>::quiet_NaN();
+  const auto v = values_of<float>(result(AdjustContrast({.gamma = 2}), Tensor::from<float>({nan, 0, 1, 2}, {1, 4})));
+  EXPECT_TRUE(std::isnan(v[0]));
+  EXPECT_FLOAT_EQ(v[2], .5f);
+  EXPECT_EQ(values_of<float>(result(AdjustContrast({.gamma = 2}), Tensor::from<float>({5, 5}, {1, 2}))),
+            (std::vector<float>{5, 5}));
+  for (const DType t : every_dtype)
+    for (const bool apply : {false, true})
+      EXPECT_EQ(planned(RandAdjustContrast(), {.apply = apply, .gamma = 2}, ramp().to(t)).dtype(), DType::f32);
+}
+
 // Whatever the strides; in place only where nobody else holds the voxels.
 template <class Op, class Apply>
 void expect_the_same_from_a_view(const Op& op, Apply&& apply) {
@@ -226,6 +263,7 @@ TEST(Intensity, Strides_and_other_holders_change_nothing) {
                               [](const auto& op, Sample& s) { op.apply(s, {.apply = true, .factor = .3}); });
   expect_the_same_from_a_view(RandShiftIntensity({.offsets = 1}),
                               [](const auto& op, Sample& s) { op.apply(s, {.apply = true, .offset = .3}); });
+  expect_the_same_from_a_view(AdjustContrast({.gamma = 1.7, .invert_image = true, .retain_stats = true}), plain);
   expect_the_same_from_a_view(RandGaussianNoise(),
                               [](const auto& op, Sample& s) { op.apply(s, {.apply = true, .std = 1}, stream(4)); });
 }
@@ -253,6 +291,8 @@ TEST(Intensity, Refuses_bad_options_naming_them) {
   EXPECT_TRUE(says(message_of([&] { RandShiftIntensity({.offsets = 1, .prob = 2}); }), {"prob"}));
   EXPECT_TRUE(says(message_of([&] { RandGaussianNoise({.std = -1}); }), {"RandGaussianNoise", "std"}));
   EXPECT_TRUE(says(message_of([&] { RandGaussianNoise({.mean = nan}); }), {"mean"}));
+  EXPECT_TRUE(says(message_of([&] { AdjustContrast({.gamma = 0}); }), {"AdjustContrast", "gamma"}));
+  EXPECT_TRUE(says(message_of([&] { RandAdjustContrast({.gamma = 1}); }), {"RandAdjustContrast", "gamma"}));
 }
 
 TEST(Intensity, Describes_every_option) {
