@@ -28,10 +28,14 @@
 #include <headrace/transform/rand_gaussian_noise.hpp>
 #include <headrace/transform/rand_scale_intensity.hpp>
 #include <headrace/transform/rand_shift_intensity.hpp>
+#include <headrace/transform/rand_spatial_crop.hpp>
 #include <headrace/transform/random_delay.hpp>
+#include <headrace/transform/rotate90.hpp>
 #include <headrace/transform/scale_intensity.hpp>
 #include <headrace/transform/scale_intensity_range.hpp>
 #include <headrace/transform/scale_intensity_range_percentiles.hpp>
 #include <headrace/transform/spacing.hpp>
+#include <headrace/transform/spatial_crop.hpp>
+#include <headrace/transform/spatial_pad.hpp>
 #include <headrace/transform/threshold_intensity.hpp>
 #include <headrace/version.hpp>
