@@ -18,6 +18,7 @@
 #include <headrace/transform/delete_items.hpp>
 #include <headrace/transform/ensure_type.hpp>
 #include <headrace/transform/fg_bg_to_indices.hpp>
+#include <headrace/transform/gaussian_smooth.hpp>
 #include <headrace/transform/leased.hpp>
 #include <headrace/transform/normalize_intensity.hpp>
 #include <headrace/transform/orientation.hpp>
