@@ -31,6 +31,7 @@
 #include <headrace/transform/rand_shift_intensity.hpp>
 #include <headrace/transform/rand_spatial_crop.hpp>
 #include <headrace/transform/random_delay.hpp>
+#include <headrace/transform/resize.hpp>
 #include <headrace/transform/rotate90.hpp>
 #include <headrace/transform/scale_intensity.hpp>
 #include <headrace/transform/scale_intensity_range.hpp>

@@ -8,6 +8,7 @@
 
 #include "../tensor/convert.hpp"
 #include "describe.hpp"
+#include "pad_into.hpp"
 #include "rows.hpp"
 
 namespace headrace {
@@ -54,18 +55,18 @@ void check_mode(PadMode mode, double value, const char* op) {
 
 // `from` may be a view; `to` is contiguous and larger.
 template <class T>
-void fill(const Tensor& from, const Tensor& to, const Widths& w, PadMode mode, T value) {
+void fill(const Tensor& from, const Tensor& to, const Shape& widths, PadMode mode, T value) {
   const int last = from.rank() - 1;
   // For every axis, where each index of the padded image comes from.
   std::array<std::vector<std::int64_t>, 4> maps;
   for (int d = 0; d <= last; ++d) {
     auto& map = maps[static_cast<std::size_t>(d)];
-    const std::int64_t before = d == 0 ? 0 : w.before[d - 1];
+    const std::int64_t before = d == 0 ? 0 : widths[d - 1];
     map.resize(static_cast<std::size_t>(to.size(d)));
     for (std::int64_t i = 0; i < to.size(d); ++i)
       map[static_cast<std::size_t>(i)] = source(i - before, from.size(d), mode);
   }
-  const std::int64_t n = from.size(last), step = from.strides()[last], before = w.before[last - 1];
+  const std::int64_t n = from.size(last), step = from.strides()[last], before = widths[last - 1];
   const auto& along = maps[static_cast<std::size_t>(last)];
   const T* in = from.data<T>();
   T* out = detail::own_data<T>(to);
@@ -107,21 +108,14 @@ void pad_field(Sample& sample, std::string_view field, const Widths& w, PadMode 
     nothing = nothing && w.before[d] == 0 && w.after[d] == 0;
     shape[d + 1] += w.before[d] + w.after[d];
     start[d] = -w.before[d];
-    if (mode == PadMode::reflect && std::max(w.before[d], w.after[d]) > image[d] - 1)
-      throw std::invalid_argument(std::string(op) + ": mode reflect reaches at most " + std::to_string(image[d] - 1) +
-                                  " voxels beyond " + field_text(sample, field) + " of size " + image.str() +
-                                  " on axis " + std::to_string(d) + ", not " +
-                                  std::to_string(std::max(w.before[d], w.after[d])));
   }
   if (nothing) return;
+  detail::check_reach(image, w.before, w.after, mode, op, field_text(sample, field));
   if (from.numel() == 0)
     throw std::invalid_argument(std::string(op) + ": " + field_text(sample, field) + " has no voxels to pad");
   const Affine affine = crop_affine(sample.affine(field), start);
   const Tensor to = sample.output(field, from.dtype(), shape);
-  visit_dtype(from.dtype(), [&](auto zero) {
-    using T = decltype(zero);
-    fill<T>(from, to, w, mode, detail::convert<T>(value));
-  });
+  detail::pad_into(from, to, w.before, mode, value);
   sample.set(field, to, affine);
 }
 
@@ -169,6 +163,26 @@ Widths borders(const Sizes& border, const Shape& image) {
 }
 
 }  // namespace
+
+namespace detail {
+
+void pad_into(const Tensor& from, const Tensor& to, const Shape& before, PadMode mode, double value) {
+  visit_dtype(from.dtype(), [&](auto zero) {
+    using T = decltype(zero);
+    fill<T>(from, to, before, mode, convert<T>(value));
+  });
+}
+
+void check_reach(const Shape& image, const Shape& before, const Shape& after, PadMode mode, const char* op,
+                 const std::string& what) {
+  for (int d = 0; d < image.rank(); ++d)
+    if (const std::int64_t reach = std::max(before[d], after[d]); mode == PadMode::reflect && reach > image[d] - 1)
+      throw std::invalid_argument(std::string(op) + ": mode reflect reaches at most " + std::to_string(image[d] - 1) +
+                                  " voxels beyond " + what + " of size " + image.str() + " on axis " +
+                                  std::to_string(d) + ", not " + std::to_string(reach));
+}
+
+}  // namespace detail
 
 std::string_view name_of(PadMode mode) noexcept { return mode_names[static_cast<std::size_t>(mode)]; }
 
