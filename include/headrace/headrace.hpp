@@ -19,11 +19,14 @@
 #include <headrace/transform/ensure_type.hpp>
 #include <headrace/transform/fg_bg_to_indices.hpp>
 #include <headrace/transform/gaussian_smooth.hpp>
+#include <headrace/transform/item_ops.hpp>
 #include <headrace/transform/leased.hpp>
 #include <headrace/transform/normalize_intensity.hpp>
 #include <headrace/transform/orientation.hpp>
 #include <headrace/transform/pipeline.hpp>
 #include <headrace/transform/rand_affine.hpp>
+#include <headrace/transform/rand_bias_field.hpp>
+#include <headrace/transform/rand_coarse_dropout.hpp>
 #include <headrace/transform/rand_crop_by_pos_neg_label.hpp>
 #include <headrace/transform/rand_flip.hpp>
 #include <headrace/transform/rand_gaussian_noise.hpp>
