@@ -14,6 +14,7 @@
 #include <headrace/random/rng.hpp>
 #include <headrace/tensor/dlpack.hpp>
 #include <headrace/transform/adjust_contrast.hpp>
+#include <headrace/transform/choice.hpp>
 #include <headrace/transform/crop_foreground.hpp>
 #include <headrace/transform/delete_items.hpp>
 #include <headrace/transform/ensure_type.hpp>
