@@ -3,6 +3,7 @@
 #include <headrace/loader/loader.hpp>
 #include <headrace/loader/verify.hpp>
 #include <headrace/transform/choice.hpp>
+#include <headrace/transform/rand_affine.hpp>
 #include <headrace/transform/rand_flip.hpp>
 #include <headrace/transform/rand_gaussian_noise.hpp>
 #include <headrace/transform/rand_scale_intensity.hpp>
@@ -121,7 +122,9 @@ TEST(Choice, In_a_loader_gives_what_the_pipeline_gives) {
                                     compose(RandZoom({.prob = .5}),
                                             RandScaleIntensity({.keys = "image", .factors = .5, .prob = .5})),
                                     RandAxisFlip({.prob = 1}), CenterSpatialCrop({.roi_size = 8})}}),
-              SomeOf({.transforms = {RandRotate90({.prob = .5}), RandZoom({.prob = .7}),
+              SomeOf({.transforms = {RandAffine({.prob = 1, .rotate_range = {.3, .3, .3}}),
+                                     compose(RandAffine({.prob = 1, .translate_range = {2, 2, 2}}),
+                                             RandAffine({.prob = 1, .scale_range = {.2, .2, .2}})),
                                      RandGaussianNoise({.keys = "image", .prob = .5})},
                       .least = 0,
                       .most = 3}));
