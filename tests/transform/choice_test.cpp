@@ -105,7 +105,7 @@ TEST(RandomOrder, Every_order_is_alike) {
   EXPECT_NEAR(seen[7], 2000, 200);
 }
 
-// In a loader, where fields go to batch memory: two ops of a branch that write the same field must not share memory.
+// In a loader, where fields go to batch memory.
 TEST(Choice, In_a_loader_gives_what_the_pipeline_gives) {
   std::vector<Sample> samples;
   for (int i = 0; i < 6; ++i) {
@@ -144,6 +144,18 @@ TEST(Choice, In_a_loader_gives_what_the_pipeline_gives) {
       verify(data, p, {.loader = {.batch_size = 2}, .threads = {0, 3}, .windows = {2}, .epochs = 1});
   EXPECT_TRUE(report.equal) << report.message();
   EXPECT_EQ(report.failures, 0u) << report.message();
+}
+
+// Only the last op that touches a field asks for its place: what comes before would have to be copied again.
+TEST(Choice, One_output_per_field_whatever_the_number_of_ops) {
+  const RandAffine turn({.prob = 1, .rotate_range = {.3}});
+  const OneOf op({.transforms = {compose(turn, turn, turn)}});
+  Sample s = zeros();
+  CountingPlace place;
+  s.set_output_place(&place);
+  op.apply(s, {.count = 1}, stream(1));
+  EXPECT_EQ(place.outputs, 1);
+  EXPECT_EQ(s.get("image").raw(), place.last.raw());
 }
 
 TEST(Choice, Specifications_agree_or_are_refused) {
