@@ -35,6 +35,7 @@ function(headrace_test name)
   cmake_parse_arguments(arg "" "TIMEOUT" "SOURCES;LABELS;LIBRARIES" ${ARGN})
   add_executable(${name} ${arg_SOURCES})
   headrace_own(${name})
+  add_dependencies(headrace_tests ${name})
   target_include_directories(${name} PRIVATE ${PROJECT_SOURCE_DIR}/tests)
   if(NOT arg_LIBRARIES)
     set(arg_LIBRARIES headrace::headrace)
@@ -50,6 +51,9 @@ function(headrace_test name)
   if(NOT arg_TIMEOUT)
     set(arg_TIMEOUT 300)
   endif()
+  if(CMAKE_CROSSCOMPILING)  # emulated
+    math(EXPR arg_TIMEOUT "4 * ${arg_TIMEOUT}")
+  endif()
   set_tests_properties(${name} PROPERTIES LABELS "${arg_LABELS}" TIMEOUT ${arg_TIMEOUT})
   if(arg_LABELS MATCHES "hotpath|audit")
     # Counts page faults, locks or time: runs alone.
@@ -62,10 +66,11 @@ endfunction()
 
 # headrace_compile_fail(NAME SOURCE f.cpp EXPECT regex [LIBRARIES ...]): passes when the file does NOT compile and an error
 # or note of the compiler matches; the same file with -DHEADRACE_CONTROL must compile, so that the test fails for one
-# reason only. EXPECT must hold no brackets or semicolons. Both compilers are asked; sanitizer builds would repeat them.
+# reason only. EXPECT must hold no brackets or semicolons. Both compilers are asked; sanitizer builds and builds for
+# another processor would repeat them.
 function(headrace_compile_fail name)
   cmake_parse_arguments(arg "" "SOURCE;EXPECT" "LIBRARIES" ${ARGN})
-  if(HEADRACE_SANITIZE)
+  if(HEADRACE_SANITIZE OR CMAKE_CROSSCOMPILING)
     return()
   endif()
   if(NOT arg_LIBRARIES)
@@ -104,4 +109,22 @@ function(headrace_bench name)
     add_test(NAME ${name}_smoke COMMAND ${name} ${arg_SMOKE})
     set_tests_properties(${name}_smoke PROPERTIES LABELS "example" TIMEOUT 300)
   endif()
+endfunction()
+
+# headrace_explore(NAME SOURCES programs.cpp ... LABELS property ... [LIBRARIES ...] [RUNS n]): a binary that runs explored
+# programs (tests/support/explore_main.cpp says how to call it), and a ctest entry with a short search.
+function(headrace_explore name)
+  cmake_parse_arguments(arg "" "RUNS" "SOURCES;LABELS;LIBRARIES" ${ARGN})
+  add_executable(${name} ${arg_SOURCES} ${PROJECT_SOURCE_DIR}/tests/support/explore_main.cpp)
+  headrace_own(${name})
+  target_include_directories(${name} PRIVATE ${PROJECT_SOURCE_DIR}/tests)
+  target_link_libraries(${name} PRIVATE ${arg_LIBRARIES})
+  if(NOT arg_RUNS)
+    set(arg_RUNS 1000)
+  endif()
+  if(HEADRACE_SANITIZE)
+    math(EXPR arg_RUNS "${arg_RUNS} / 10")  # a switch of stacks costs a hundred times as much there
+  endif()
+  add_test(NAME ${name} COMMAND ${name} --runs ${arg_RUNS})
+  set_tests_properties(${name} PROPERTIES LABELS "${arg_LABELS}" TIMEOUT 300 SKIP_RETURN_CODE 77)
 endfunction()

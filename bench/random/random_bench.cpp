@@ -16,6 +16,10 @@
 #include <random>
 #include <vector>
 
+#if HEADRACE_BENCH_RANDOM123
+#include <Random123/philox.h>
+#endif
+
 namespace {
 
 using namespace headrace;
@@ -90,6 +94,54 @@ void peer_uniform_mt19937_by_hand(benchmark::State& state) {
   if (!moments_are(values, 0.5, std::sqrt(1 / 12.0))) state.SkipWithError("not uniform");
   per_number(state, count);
 }
+
+// One block, its counter from the one before: 16 bytes.
+void one_philox_block(benchmark::State& state) {
+  PhiloxBlock counter{{1, 2, 3, 4}};
+  const PhiloxKey key{{5, 6}};
+  std::uint32_t sum = 0;
+  for (auto _ : state) {
+    ++counter.word[0];
+    const PhiloxBlock words = philox_block(counter, key);
+    benchmark::DoNotOptimize(sum += words.word[0] ^ words.word[1] ^ words.word[2] ^ words.word[3]);
+  }
+}
+
+#if HEADRACE_BENCH_RANDOM123
+r123::Philox4x32::ctr_type random123_block(std::uint32_t c0, std::uint32_t c1, std::uint32_t c2, std::uint32_t c3,
+                                           PhiloxKey key) {
+  return r123::Philox4x32()({{c0, c1, c2, c3}}, {{key.word[0], key.word[1]}});
+}
+void peer_random123_block(benchmark::State& state) {
+  std::uint32_t c0 = 1, sum = 0;
+  const PhiloxKey key{{5, 6}};
+  for (auto _ : state) {
+    const auto words = random123_block(++c0, 2, 3, 4, key);
+    benchmark::DoNotOptimize(sum += words.v[0] ^ words.v[1] ^ words.v[2] ^ words.v[3]);
+  }
+  const auto ours = philox_block({{c0, 2, 3, 4}}, key);
+  const auto theirs = random123_block(c0, 2, 3, 4, key);
+  if (!std::equal(ours.word, ours.word + 4, theirs.v)) state.SkipWithError("another block than ours");
+}
+// The same floats as fill_uniform, one block after the other.
+void peer_uniform_random123(benchmark::State& state) {
+  std::vector<float> values(count);
+  const PhiloxBlock at = stream_counter(address);
+  const PhiloxKey key = stream_key(address.seed);
+  for (auto _ : state) {
+    for (std::size_t i = 0; i < count; i += 4) {
+      const auto words = random123_block(static_cast<std::uint32_t>(i / 4), at.word[1], at.word[2], at.word[3], key);
+      for (std::size_t k = 0; k < 4; ++k) values[i + k] = static_cast<float>(words.v[k] >> 8) * 0x1p-24f;
+    }
+    benchmark::ClobberMemory();
+  }
+  Rng single(address);
+  for (const float x : values) {
+    if (x != single.uniform<float>()) state.SkipWithError("other floats than ours");
+  }
+  per_number(state, count);
+}
+#endif
 
 void fill_normal(benchmark::State& state) {
   std::vector<float> values(count);
@@ -181,6 +233,11 @@ BENCHMARK(floor_memset);
 BENCHMARK(fill_uniform);
 BENCHMARK(peer_uniform_mt19937);
 BENCHMARK(peer_uniform_mt19937_by_hand);
+BENCHMARK(one_philox_block)->Name("philox_block");
+#if HEADRACE_BENCH_RANDOM123
+BENCHMARK(peer_random123_block);
+BENCHMARK(peer_uniform_random123);
+#endif
 BENCHMARK(fill_normal);
 BENCHMARK(peer_normal_distribution);
 BENCHMARK(seed_a_stream);

@@ -1,19 +1,17 @@
-// What a ticket costs, and what stealing inside an item gives. Every figure is the median of several runs with its
-// range; every run checks that all items were made, once, and arrived in order.
+// What stealing inside an item gives. (What a ticket costs, and skewed items: dispatch_bench.cpp.) Every figure is the
+// median of several runs with its range; every run checks that all items were made, once, and arrived in order.
 //
-//   bench_engine [--quick] [dispatch] [stealing] [giant] [skewed]
+//   bench_engine [--quick] [stealing] [giant]
 // All parts without a name. --quick: a smoke run for ctest; its figures mean nothing. Needs a quiet machine: with other
 // work on the processors the speed-ups show that work.
 #include <oneapi/tbb.h>
 
 #include <algorithm>
 #include <chrono>
-#include <cmath>
 #include <cstdio>
 #include <cstdlib>
 #include <functional>
 #include <memory>
-#include <random>
 #include <string>
 #include <vector>
 
@@ -100,33 +98,6 @@ Costs equal(std::size_t items, std::uint64_t cost, unsigned batch, unsigned part
   return {std::make_shared<std::vector<std::uint64_t>>(items, cost), batch, parts};
 }
 
-void dispatch() {
-  std::printf("dispatch cost of an empty item, window of 64 items or 3 steps\n");
-  const std::size_t n = quick ? 20'000 : 1'000'000;
-  for (unsigned threads : {0u, 1u, 2u}) {
-    for (unsigned batch : {1u, 8u, 32u}) {
-      EngineStats stats;
-      const Sample s = repeat(5, [&] {
-        return deliver(equal(n, 0, batch, 1), {.threads = threads, .window = std::max(3u, 64 / batch)}, &stats);
-      });
-      std::printf("  threads %u batch %2u: %6.1f ns/item (%.1f to %.1f), %llu launches, %llu sleeps\n", threads, batch,
-                  s.median / double(n) * 1e9, s.low / double(n) * 1e9, s.high / double(n) * 1e9,
-                  static_cast<unsigned long long>(stats.launches), static_cast<unsigned long long>(stats.sleeps));
-    }
-  }
-  // A slow item in front, thousands in flight behind it.
-  auto cost = std::make_shared<std::vector<std::uint64_t>>(quick ? 5'000 : 200'000, 0);
-  for (std::size_t i = 0; i < cost->size(); i += 4096) (*cost)[i] = 400'000;
-  double slow = 0;
-  for (const auto c : *cost) {
-    const double begin = seconds();
-    if (c != 0) spin(c), slow += seconds() - begin;
-  }
-  const Sample s = repeat(5, [&] { return deliver({cost, 1, 1}, {.threads = 2, .window = 4096}); });
-  std::printf("  threads 2 batch  1, 4096 in flight behind a slow item: %.1f ns/item beyond the slow items' own time\n",
-              std::max(0.0, s.median - slow) / double(cost->size()) * 1e9);
-}
-
 void stealing() {
   const unsigned processors = headrace::default_threads();
   std::printf("stealing inside an item: 8 parts of processor work, window 1 (%u processors)\n", processors);
@@ -192,39 +163,6 @@ void giant() {
   }
 }
 
-void skewed() {
-  const unsigned cores = std::min(2u, headrace::default_threads());
-  std::printf(
-      "skewed items (lognormal, sigma 1.2), in order, one worker and a helping consumer, against the makespan bound\n");
-  std::mt19937_64 g(1);
-  std::lognormal_distribution<double> d(0, 1.2);
-  auto cost = std::make_shared<std::vector<std::uint64_t>>(quick ? 20 : 400);
-  double total = 0, longest = 0;
-  for (auto& c : *cost) {
-    c = static_cast<std::uint64_t>(d(g) * (quick ? 2'000 : 100'000));
-    total += double(c);
-    longest = std::max(longest, double(c));
-  }
-  const double loop = repeat(5, [&] {
-                        const double begin = seconds();
-                        for (const auto c : *cost) spin(c);
-                        return seconds() - begin;
-                      }).median;
-  for (unsigned parts : {1u, 8u}) {
-    for (unsigned batch : {1u, 8u}) {
-      for (unsigned window : {1u, 3u, 8u}) {
-        EngineStats stats;
-        const double time = repeat(3, [&] {
-                              return deliver({cost, batch, parts}, {.threads = 1, .window = window}, &stats);
-                            }).median;
-        const double bound = loop * std::max(1.0 / cores, longest / parts / total);
-        std::printf("  parts %u batch %u window %u: %3.0f %% of the bound, %llu parts stolen\n", parts, batch, window,
-                    bound / time * 100, static_cast<unsigned long long>(stats.parts_stolen));
-      }
-    }
-  }
-}
-
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -234,9 +172,7 @@ int main(int argc, char** argv) {
   };
   quick = given("--quick");
   const bool all = arguments.size() == (quick ? 1u : 0u);
-  if (all || given("dispatch")) dispatch();
   if (all || given("stealing")) stealing();
   if (all || given("giant")) giant();
-  if (all || given("skewed")) skewed();
   std::printf("all results checked\n");
 }

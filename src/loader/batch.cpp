@@ -67,6 +67,10 @@ std::unique_ptr<StorageBlock[]> BatchSlot::make_pieces(std::size_t sample) const
   return blocks;
 }
 
+void BatchSlot::drop_samples() noexcept {
+  for (std::size_t i = 0; i < samples(); ++i) patch_table[i].sample.clear();
+}
+
 const ItemFailure* BatchSlot::first_failure() const noexcept {
   for (std::uint32_t i = 0; i < items; ++i) {
     if (item_table[i].failed) return &item_table[i].failure;

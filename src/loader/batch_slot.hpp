@@ -58,6 +58,9 @@ struct BatchSlot {
   // Fresh handles for a sample's pieces of the slab; those somebody kept become his, read-only.
   void renew_pieces(std::size_t sample);
   std::unique_ptr<StorageBlock[]> make_pieces(std::size_t sample) const;
+  // Lets go of what the samples hold (a list batch's volumes above all), so that a slot that waits to be bound again
+  // keeps nothing but its slab.
+  void drop_samples() noexcept;
   // The lowest failure in (item, patch) order, or null.
   const ItemFailure* first_failure() const noexcept;
 };

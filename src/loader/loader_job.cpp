@@ -224,9 +224,15 @@ void LoaderJob::seek(std::uint64_t epoch, std::uint64_t step) {
   if (epoch != epoch_) ordered_ = false;
   epoch_ = epoch;
   step_ = step;
+  first_number_.reset();
 }
 
-unsigned LoaderJob::bind(std::uint64_t, Slot& slot) noexcept {
+// From the step that was sought on, epochs follow one another without a gap.
+std::uint64_t LoaderJob::group_end(std::uint64_t step) const noexcept {
+  return step + steps_per_epoch_ - (step - *first_number_) % steps_per_epoch_;
+}
+
+unsigned LoaderJob::bind(std::uint64_t number, Slot& slot) noexcept {
   const FloatMode mode;  // a sampler's arithmetic too
   if (step_ == steps_per_epoch_) {
     ++epoch_;
@@ -234,6 +240,7 @@ unsigned LoaderJob::bind(std::uint64_t, Slot& slot) noexcept {
     ordered_ = false;
   }
   if (epoch_ >= epoch_end_ || steps_per_epoch_ == 0) return 0;
+  if (!first_number_) first_number_ = number - step_;
   BatchSlot& s = *slot;
   s.epoch = epoch_;
   s.step = step_;

@@ -34,6 +34,9 @@ class LoaderJob {
   unsigned open(std::uint64_t step, unsigned item, Slot& slot) noexcept;
   void part(std::uint64_t step, unsigned item, unsigned part, Slot& slot, PartInfo info) noexcept;
 
+  // The engine's step with which the epoch after that of `step` begins: epochs do not mix in completion order.
+  std::uint64_t group_end(std::uint64_t step) const noexcept;
+
   // Consumer's side, on its thread and only while nothing is bound after the call's effect (the engine restarts).
   void seek(std::uint64_t epoch, std::uint64_t step);
 
@@ -65,6 +68,8 @@ class LoaderJob {
   // The next step to bind.
   std::uint64_t epoch_ = 0;
   std::uint64_t step_ = 0;
+  // The engine's number for step 0 of the epoch that was sought, modulo 2^64; once a step is bound.
+  std::optional<std::uint64_t> first_number_;
   EpochOrder order_;  // of epoch_ when ordered_; before, its memory is used again
   bool ordered_ = false;
 };

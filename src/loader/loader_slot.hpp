@@ -13,6 +13,7 @@ struct LoaderSlot final : BatchSlot {
   LoaderEngine::Lease held;
 
   void give_back() noexcept override {
+    drop_samples();
     // Moved out first: once the lease is released, the consumer may bind this very slot to another step.
     const LoaderEngine::Lease last = std::move(held);
   }

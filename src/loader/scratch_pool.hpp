@@ -1,6 +1,6 @@
 // Pooled memory for what ops compute on the way: equal slabs, handed out as reference-counted storage that returns to
 // the pool by itself. A request that is larger than a slab, or finds the pool empty, is served from the heap and
-// counted.
+// counted. A pool of no slabs has no memory.
 #pragma once
 
 #include <atomic>
@@ -8,12 +8,15 @@
 #include <headrace/lockfree/slab_pool.hpp>
 #include <headrace/tensor/tensor.hpp>
 #include <memory>
+#include <optional>
 
 namespace headrace::detail {
 
 class ScratchPool {
  public:
   ScratchPool(std::size_t slab_bytes, std::uint32_t slabs);
+  // What a pool of that many slabs takes. Throws std::length_error where that does not fit the address space.
+  static std::size_t bytes_for(std::size_t slab_bytes, std::uint32_t slabs);
 
   // Contents undefined (or filled with a pattern, when verify asks for it). Progress: lock-free, unless the heap is
   // needed.
@@ -36,7 +39,7 @@ class ScratchPool {
 
   std::size_t slab_bytes_;
   Storage memory_;
-  SlabPool<> free_;
+  std::optional<SlabPool<>> free_;
   std::unique_ptr<Slab[]> slabs_;
   std::atomic<int> poison_{-1};
   std::atomic<std::uint64_t> heap_requests_{0};

@@ -19,6 +19,9 @@ SlotLayout make_layout(const SampleSpec& input, const Pipeline& pipeline, std::u
     throw std::invalid_argument("the pipeline leaves no field to deliver: it starts from " + input.str());
   layout.collated = true;
   std::size_t offset = 0;
+  // What runs once per item, before there are patches, writes to memory of its own.
+  const std::size_t first_part_op = pipeline.one_to_many() ? pipeline.item_ops() : 0;
+  bool written_on_the_way = false;
   for (const FieldSpec& f : layout.spec.fields) {
     if (f.kind != FieldKind::tensor) continue;
     SlotLayout::Place place{.spec = f};
@@ -27,6 +30,10 @@ SlotLayout make_layout(const SampleSpec& input, const Pipeline& pipeline, std::u
       if (effect == Effect::view || effect == Effect::rewrite) place.first_op = op;
       // A view itself never asks for output; what it shows must not be in the slot yet.
       if (effect == Effect::view) place.first_op = op + 1;
+    }
+    for (std::size_t op = first_part_op; op < place.first_op; ++op) {
+      const Effect effect = pipeline.op(op).effect(f.name);
+      if (effect == Effect::in_place || effect == Effect::rewrite) written_on_the_way = true;
     }
     if (f.known()) {
       place.bytes = f.bytes();
@@ -45,6 +52,9 @@ SlotLayout make_layout(const SampleSpec& input, const Pipeline& pipeline, std::u
   // Text and numbers alone need no slab.
   if (layout.places.empty()) layout.collated = true;
   layout.bytes = layout.collated ? offset : 0;
+  layout.needs_scratch = layout.collated && written_on_the_way;
+  for (std::size_t op = first_part_op; op < pipeline.size(); ++op)
+    layout.needs_scratch = layout.needs_scratch || pipeline.op(op).asks_scratch();
   return layout;
 }
 

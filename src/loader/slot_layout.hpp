@@ -22,6 +22,9 @@ struct SlotLayout {
   std::vector<Place> places;        // the tensors, in declared order (also when not collated, without offsets)
   std::size_t bytes = 0;            // of the slab
   std::size_t largest_scratch = 0;  // the largest intermediate tensor whose size is known ahead
+  // Some op of the parts may ask for intermediate memory: it writes a field that a later one replaces or re-views, or
+  // says so itself.
+  bool needs_scratch = false;
 
   // The index into places, or places.size().
   std::size_t find(std::string_view field) const noexcept;

@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include <headrace/dataset/dataset.hpp>
+#include <headrace/dataset/nifti_dataset.hpp>
 #include <headrace/dataset/sampler.hpp>
 #include <set>
 

@@ -1,4 +1,5 @@
-# cmake -DBUILD_DIR=... -DCONSUMER=... -DWORK_DIR=... -DCOMPILER=... -P check.cmake
+# cmake -DBUILD_DIR=... -DCONSUMER=... -DWORK_DIR=... -DCOMPILER=... [-DTOOLCHAIN=... -DEMULATOR=...] -P check.cmake
+# TOOLCHAIN and EMULATOR: for a build for another processor.
 set(prefix ${WORK_DIR}/prefix)
 
 function(run)
@@ -15,12 +16,12 @@ endfunction()
 function(consumer name flags)
   set(build ${WORK_DIR}/${name})
   run(${CMAKE_COMMAND} -S ${CONSUMER} -B ${build} -G Ninja -DCMAKE_BUILD_TYPE= -DCMAKE_CXX_COMPILER=${COMPILER}
-      -DCMAKE_PREFIX_PATH=${prefix} -DCMAKE_CXX_FLAGS=${flags} -DCOMPONENTS=${ARGN})
+      -DCMAKE_PREFIX_PATH=${prefix} -DCMAKE_CXX_FLAGS=${flags} -DCOMPONENTS=${ARGN} ${for_processor})
   run(${CMAKE_COMMAND} --build ${build} --parallel 2)
   set(all "")
   foreach(program lockfree random library)
     if(EXISTS ${build}/use_${program})
-      run(${build}/use_${program})
+      run(${EMULATOR} ${build}/use_${program})
       string(APPEND all "${output}")
     endif()
   endforeach()
@@ -31,10 +32,18 @@ endfunction()
 file(REMOVE_RECURSE ${WORK_DIR})
 run(${CMAKE_COMMAND} --install ${BUILD_DIR} --prefix ${prefix})
 
+set(native -march=native)
+set(for_processor)
+if(TOOLCHAIN)
+  # Packages are looked for outside the toolchain's root as well: the prefix is there.
+  set(for_processor -DCMAKE_TOOLCHAIN_FILE=${TOOLCHAIN} -DCMAKE_FIND_ROOT_PATH_MODE_PACKAGE=BOTH)
+  set(native -march=armv8.2-a)
+endif()
+
 consumer(small "-O1" lockfree,random)
 consumer(plain "-O1")
 set(expected "${output}")
-consumer(careless "-O3 -march=native -ffast-math")
+consumer(careless "-O3 ${native} -ffast-math")
 if(NOT output STREQUAL expected)
   message(FATAL_ERROR "the consumer's compiler flags change what the library computes")
 endif()

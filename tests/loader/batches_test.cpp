@@ -36,6 +36,48 @@ std::string message(F&& f) {
   return "(no error)";
 }
 
+// Volumes of their own shapes, made anew for each read, counted while they live.
+struct CountedVolumes {
+  std::shared_ptr<std::atomic<int>> living = std::make_shared<std::atomic<int>>(0);
+  std::uint64_t size() const { return 6; }
+  SampleSpec spec() const {
+    return {{{.name = "image", .kind = FieldKind::tensor, .dtype = DType::f32, .shape = {1, unknown}}}};
+  }
+  Sample operator()(std::uint64_t i) const {
+    const std::size_t n = 100 + i;
+    auto* const voxels = new float[n]();
+    ++*living;
+    Sample s;
+    s.set("image", Tensor(Storage::wrap(voxels, n * sizeof(float), true,
+                                        [voxels, count = living] {
+                                          delete[] voxels;
+                                          --*count;
+                                        }),
+                          DType::f32, {1, static_cast<std::int64_t>(n)}));
+    return s;
+  }
+};
+
+TEST(Batches, AListsVolumesGoWithItsLease) {
+  const Deadline deadline;
+  const CountedVolumes volumes;
+  const auto fails_at_4 = [](Sample& s) {
+    if (s.origin().index == 4) throw std::runtime_error("no");
+  };
+  Loader loader(volumes, compose(fails_at_4), {.batch_size = 2, .threads = 0, .hold = 3});
+  std::optional<Batch> a = loader.next(), b = loader.next();
+  EXPECT_FALSE(a->collated());
+  EXPECT_EQ(*volumes.living, 4);
+  const Tensor kept = a->sample(1).get("image");
+  a.reset();
+  EXPECT_EQ(*volumes.living, 3) << "the batch's volumes but the one that is still used";
+  EXPECT_EQ(kept.data<float>()[100], 0.0f);
+  b.reset();
+  EXPECT_EQ(*volumes.living, 1);
+  EXPECT_THROW(static_cast<void>(loader.next()), ItemError);
+  EXPECT_EQ(*volumes.living, 1) << "a failed step keeps nothing either";
+}
+
 TEST(Batches, TensorsNumbersTextsAndOriginsInTheOrderOfTheItems) {
   const Deadline deadline;
   for (const unsigned threads : {0u, 8u}) {

@@ -85,6 +85,44 @@ TEST(Copies, AnAffineAddsAtMostOneScratchPassPerField) {
   EXPECT_EQ(s.bytes_to_scratch, 0u);
 }
 
+struct AsksForScratch {
+  static constexpr bool asks_scratch = true;
+  void apply(Sample& s) const { s.scratch(DType::f32, s.get("image").shape()).fill_(1); }
+};
+
+TEST(Copies, ScratchIsThereWhereOpsAskForItAndCountsInTheBudget) {
+  const Deadline deadline;
+  const auto crop = RandCropByPosNegLabel({.label_key = "label", .spatial_size = edge, .num_samples = 4});
+  const auto affine = RandAffine({.prob = 1.0, .rotate_range = {0.3, 0.3, 0.3}});
+  const auto flip = RandFlip({.prob = 1.0, .spatial_axis = {0}});
+  const auto noise = [](Sample& s, Rng& rng) { s.tensor("image").add_(rng.normal()); };
+  const auto stats = [](const Pipeline& pipeline, std::size_t budget = 0) {
+    Loader loader(cached(coded_samples(6)), pipeline,
+                  {.batch_size = 2, .threads = 2, .window = 4, .hold = 2, .epochs = 1, .memory_budget = budget});
+    (void)digests(loader, 1);
+    return loader.stats();
+  };
+  // Views, then what is written last: all straight into the slot.
+  for (const Pipeline& none : {compose(crop, flip), compose(crop, flip, affine), compose(crop, flip, noise)}) {
+    EXPECT_EQ(stats(none).scratch_bytes, 0u);
+    EXPECT_EQ(stats(none).bytes_to_scratch, 0u);
+  }
+  // What a later op replaces or shows otherwise goes through scratch; and who says that he asks may.
+  const std::size_t field = (voxels * sizeof(float) + 63) / 64 * 64, threads_and_consumer = 3, fields_and_one = 3;
+  for (const Pipeline& some :
+       {compose(crop, affine, flip), compose(crop, noise, flip), compose(crop, AsksForScratch{})}) {
+    const LoaderStats s = stats(some);
+    EXPECT_EQ(s.scratch_bytes, field * threads_and_consumer * fields_and_one);
+    EXPECT_GT(s.bytes_to_scratch, 0u);
+    EXPECT_EQ(s.scratch_from_heap, 0u);
+    EXPECT_EQ(s.window, 4u);
+    // The budget holds both: what scratch takes is missing for steps.
+    EXPECT_EQ(stats(some, s.scratch_bytes + 4 * s.slot_bytes).window, 2u);
+    EXPECT_THROW(stats(some, s.scratch_bytes + 3 * s.slot_bytes - 1), std::invalid_argument);
+    EXPECT_THROW(stats(some, s.scratch_bytes - 1), std::invalid_argument);
+  }
+}
+
 TEST(Copies, CachedVolumesMayBeMappedReadOnly) {
   const Deadline deadline;
   std::vector<Sample> plain = coded_samples(6), sealed;

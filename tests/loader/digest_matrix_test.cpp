@@ -33,13 +33,14 @@ TEST(DigestMatrix, ThreadsWindowsHelpAndDelaysChangeNothing) {
   ASSERT_NE(reference[0], reference[1]);
   for (unsigned threads : {0u, 1u, 2u, 3u, 8u, 16u})
     for (unsigned window = 1; window <= 4; ++window)
-      for (bool help : {true, false})
+      for (const std::string help : {"help", "ahead", "none"})
         for (int delay : {0, 200}) {
           if (delay > 0 && (window == 2 || window == 3) && threads != 8) continue;
           LoaderOptions o = base();
           o.threads = threads;
           o.window = window;
-          o.help = help;
+          o.help = help != "none";
+          o.help_ahead = help == "ahead";
           EXPECT_EQ(digests(data, random_part({.delay = std::chrono::microseconds(delay)}), o, epochs), reference)
               << "threads " << threads << ", window " << window << ", help " << help << ", delay " << delay;
         }

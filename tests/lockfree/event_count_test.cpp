@@ -48,6 +48,21 @@ TEST(EventCount, A_notify_between_announcement_and_sleep_ends_the_sleep_at_once)
   EXPECT_EQ(events.sleeps(), 0u);
 }
 
+TEST(EventCount, Who_waits_for_something_else_is_left_asleep) {
+  EventCount events;
+  std::atomic<bool> done{false};
+  std::jthread sleeper([&] { events.await([&]() noexcept { return done.load(std::memory_order_acquire); }); });
+  const auto begin = Clock::now();
+  while (events.sleeps() == 0) std::this_thread::yield();
+  for (int i = 0; i < 1000; ++i) events.notify_one_if([]() noexcept { return false; });
+  const auto sleeps = events.sleeps();
+  EXPECT_LE(sleeps, 2u + static_cast<std::uint64_t>((Clock::now() - begin) / 100ms)) << "woken for nothing";
+  done.store(true, std::memory_order_release);
+  events.notify_one_if([]() noexcept { return true; });
+  sleeper.join();
+  EXPECT_EQ(events.rescues(), 0u);
+}
+
 TEST(EventCount, Hand_overs_back_and_forth_lose_nothing) {
   EventCount events(0xFFFFFF00);
   std::atomic<int> turn{0};

@@ -171,6 +171,13 @@ TEST(RingsStress, Ten_thousand_short_lived_threads_leave_nothing_behind) {
     }
     EXPECT_EQ(test::Tracked::live(), static_cast<long>(pushed - popped));
     EXPECT_LE(pushed - popped, 5u);
+    // No thread has taken a place along when it ended.
+    std::uint64_t room = 0, inside = 0;
+    while (queue.try_push(test::Tracked(1)) == PushResult::ok) ++room;
+    EXPECT_EQ(room + pushed - popped, 5u);
+    while (queue.try_pop()) ++inside;
+    EXPECT_EQ(inside, 5u);
+    EXPECT_EQ(queue.try_push(test::Tracked(2)), PushResult::ok);
   }
   EXPECT_EQ(test::Tracked::live(), 0);
   EXPECT_EQ(test::Tracked::faults(), 0);

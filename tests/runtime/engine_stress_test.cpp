@@ -12,12 +12,14 @@
 
 #include "headrace/runtime/engine.hpp"
 #include "runtime/checked_job.hpp"
+#include "support/delivery_order.hpp"
 
 namespace headrace {
 namespace {
 
 using namespace std::chrono_literals;
 using test::CheckedJob;
+using test::DeliveryOrder;
 using test::Shape;
 
 int rounds(int normal) {
@@ -47,7 +49,10 @@ Run random_run(std::mt19937_64& g) {
   run.options.hold = 1 + static_cast<unsigned>(g() % 3);
   run.options.spares = static_cast<unsigned>(g() % 2);
   run.options.batch = run.shape.batch;
+  const unsigned spans[] = {0, 0, 0, 1, 2, 4, 256};
+  run.options.span = spans[g() % 7];
   run.options.help = g() % 3 != 0;
+  run.options.help_ahead = g() % 2 != 0;
   run.options.steal = g() % 5 != 0;
   run.restarts = g() % 2 == 0 ? 0 : static_cast<unsigned>(g() % 30);
   run.leave_in = g() % 3 == 0 ? static_cast<unsigned>(g() % 10) : 0;
@@ -69,6 +74,7 @@ std::string live(const Run& run, std::mt19937_64& g) {
     E engine(job, run.options);
     if (g() % 2) engine.start();
     std::uint64_t delivered = 0;  // of this run
+    std::optional<DeliveryOrder> order;
     unsigned restarts_left = 4;
     for (;;) {
       while (held.size() >= run.options.hold || (!held.empty() && g() % 2)) {
@@ -91,6 +97,7 @@ std::string live(const Run& run, std::mt19937_64& g) {
       if (g() % 100 < run.restarts && restarts_left > 0) {
         --restarts_left;
         delivered = 0;
+        order.reset();
         const auto before = job->first();
         engine.restart([](CheckedJob& j) { j.begin_run(); });
         if (run.shape.steps != 0 && engine.threads() != 0 && job->first() < before) return "step numbers went back";
@@ -103,7 +110,9 @@ std::string live(const Run& run, std::mt19937_64& g) {
         break;
       }
       if (status == NextStatus::pending) continue;
-      if (lease.step() != job->first() + delivered) return "out of order: " + std::to_string(lease.step());
+      if (!order) order.emplace(run.options.span, job->first());
+      wrong = order->deliver(lease.step());
+      if (!wrong.empty()) return wrong;
       wrong = job->wrong(lease.step(), lease.items(), *lease);
       if (!wrong.empty()) return wrong;
       ++delivered;
@@ -136,10 +145,10 @@ void live_many(int count, std::uint64_t seed) {
     const Run run = random_run(g);
     const std::string wrong = live(run, g);
     ASSERT_EQ(wrong, "") << "round " << round << ": threads " << run.options.threads << " window " << run.options.window
-                         << " hold " << run.options.hold << " batch " << run.options.batch << " help "
-                         << run.options.help << " steal " << run.options.steal << " seed " << run.shape.seed
-                         << " restarts " << run.restarts << " polls " << run.polls << " elsewhere "
-                         << run.releases_elsewhere;
+                         << " span " << run.options.span << " hold " << run.options.hold << " batch "
+                         << run.options.batch << " help " << run.options.help << " steal " << run.options.steal
+                         << " seed " << run.shape.seed << " restarts " << run.restarts << " polls " << run.polls
+                         << " elsewhere " << run.releases_elsewhere;
   }
 }
 

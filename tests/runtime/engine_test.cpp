@@ -1,57 +1,24 @@
-// The engine's contract, one sentence a test.
+// The engine's contract, one sentence a test: steps, parts, leases, errors, restarts, polling.
 #include "headrace/runtime/engine.hpp"
 
 #include <gtest/gtest.h>
 
 #include <atomic>
 #include <chrono>
-#include <cstdio>
-#include <functional>
-#include <future>
 #include <memory>
 #include <string>
 #include <thread>
-#include <vector>
+#include <utility>
+
+#include "runtime/function_job.hpp"
 
 namespace headrace {
 namespace {
 
 using namespace std::chrono_literals;
-
-// A job made of functions.
-struct Job {
-  struct Slot {
-    std::uint64_t step = 0;
-    std::vector<std::atomic<std::uint32_t>> made = std::vector<std::atomic<std::uint32_t>>(8);
-  };
-  std::function<unsigned(std::uint64_t)> items = [](std::uint64_t) { return 1u; };
-  std::function<unsigned(std::uint64_t, unsigned)> parts = [](std::uint64_t, unsigned) { return 1u; };
-  std::function<void(std::uint64_t, unsigned, unsigned, PartInfo)> body = [](std::uint64_t, unsigned, unsigned,
-                                                                             PartInfo) {};
-
-  unsigned bind(std::uint64_t step, Slot& slot) noexcept {
-    slot.step = step;
-    for (auto& m : slot.made) m = 0;
-    return items(step);
-  }
-  unsigned open(std::uint64_t step, unsigned i, Slot&) noexcept { return parts(step, i); }
-  void part(std::uint64_t step, unsigned i, unsigned k, Slot& slot, PartInfo info) noexcept {
-    body(step, i, k, info);
-    slot.made[i % 8].fetch_add(1);
-  }
-};
+using Job = test::FunctionJob;
+using test::steps;
 using E = Engine<Job>;
-
-std::function<unsigned(std::uint64_t)> steps(std::uint64_t n, unsigned items = 1) {
-  return [=](std::uint64_t s) { return s < n ? items : 0; };
-}
-
-// Runs `f` in another thread and fails if it does not end.
-template <class F>
-bool ends_in_time(F&& f, std::chrono::seconds most = 60s) {
-  auto done = std::async(std::launch::async, std::forward<F>(f));
-  return done.wait_for(most) == std::future_status::ready;
-}
 
 class EngineOn : public testing::TestWithParam<unsigned> {};
 INSTANTIATE_TEST_SUITE_P(Threads, EngineOn, testing::Values(0u, 1u, 2u, 8u));
@@ -242,192 +209,6 @@ TEST(Engine, Next_for_gives_up_in_time_and_loses_nothing) {
   EXPECT_LT(std::chrono::steady_clock::now() - begin, 5s);
   open = true;
   EXPECT_EQ(engine.next_for(std::chrono::nanoseconds::max()).status, NextStatus::ready);
-}
-
-// Two parts that meet: each waits until both run. One worker alone could never end them.
-Job meeting_job(std::uint64_t n, std::shared_ptr<std::atomic<unsigned>> arrived, std::chrono::milliseconds prefix) {
-  return Job{.items = steps(n),
-             .parts =
-                 [=](std::uint64_t, unsigned) {
-                   std::this_thread::sleep_for(prefix);
-                   return 2u;
-                 },
-             .body =
-                 [=](std::uint64_t s, unsigned, unsigned, PartInfo) {
-                   arrived->fetch_add(1);
-                   while (arrived->load() < 2 * (s + 1)) std::this_thread::yield();
-                 }};
-}
-
-TEST(Engine, A_sleeping_consumer_is_woken_to_help_when_parts_open) {
-  const auto arrived = std::make_shared<std::atomic<unsigned>>(0);
-  EXPECT_TRUE(ends_in_time([&] {
-    // The prefix lasts long enough for the consumer to fall asleep.
-    E engine(meeting_job(5, arrived, 20ms), {.threads = 1, .window = 1});
-    engine.start();
-    std::this_thread::sleep_for(5ms);
-    while (engine.next()) {
-    }
-    EXPECT_GE(engine.stats().parts_stolen, 5u);
-    EXPECT_GE(engine.stats().sleeps, 1u);
-    EXPECT_EQ(engine.stats().rescues, 0u);
-  }));
-}
-
-// Parts that sleep overlap whatever else the machine does: what stealing inside the only item in flight gives.
-TEST(Engine, Eight_parts_of_one_item_take_half_the_time_on_two_threads) {
-  const auto time = [](EngineOptions options) {
-    options.window = 1;
-    E engine(Job{.items = steps(4), .parts = [](std::uint64_t, unsigned) { return 8u; },
-                 .body = [](std::uint64_t, unsigned, unsigned, PartInfo) { std::this_thread::sleep_for(10ms); }}, options);
-    const auto begin = std::chrono::steady_clock::now();
-    while (engine.next()) {
-    }
-    return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
-  };
-  const double one = time({.threads = 1, .help = false});
-  const double two = time({.threads = 2, .help = false});
-  const double helped = time({.threads = 1, .help = true});
-  std::printf("8 sleeping parts: one thread %.0f ms, two threads %.2fx, one worker and the consumer %.2fx\n", one * 1e3,
-              one / two, one / helped);
-  EXPECT_GE(one / two, 1.6);
-  EXPECT_GE(one / helped, 1.6);
-}
-
-TEST(Engine, Parts_of_one_item_run_on_two_workers) {
-  const auto arrived = std::make_shared<std::atomic<unsigned>>(0);
-  EXPECT_TRUE(ends_in_time([&] {
-    E engine(meeting_job(20, arrived, 0ms), {.threads = 2, .window = 1, .help = false});
-    while (engine.next()) {
-    }
-    EXPECT_GE(engine.stats().parts_stolen, 20u);
-  }));
-}
-
-TEST(Engine, Without_stealing_an_item_stays_on_one_thread) {
-  std::atomic<bool> stolen{false};
-  E engine(Job{.items = steps(100, 2),
-               .parts = [](std::uint64_t, unsigned) { return 5u; },
-               .body =
-                   [&](std::uint64_t, unsigned, unsigned, PartInfo info) {
-                     if (info.stolen) stolen = true;
-                   }},
-           {.threads = 3, .batch = 2, .steal = false});
-  while (engine.next()) {
-  }
-  EXPECT_FALSE(stolen);
-  EXPECT_EQ(engine.stats().parts_stolen, 0u);
-}
-
-TEST(Engine, Destruction_skips_what_was_not_begun) {
-  std::atomic<unsigned> run{0};
-  {
-    E engine(Job{.parts = [](std::uint64_t, unsigned) { return 1000u; },
-                 .body =
-                     [&](std::uint64_t, unsigned, unsigned, PartInfo) {
-                       ++run;
-                       std::this_thread::sleep_for(1ms);
-                     }},
-             {.threads = 2, .window = 8});
-    engine.start();
-    std::this_thread::sleep_for(10ms);
-  }
-  EXPECT_LT(run, 500u);
-}
-
-TEST(Engine, Destruction_gives_up_on_a_thread_that_does_not_come_out_and_says_so) {
-  const auto open = std::make_shared<std::atomic<bool>>(false);
-  ShutdownReport report;
-  const auto begin = std::chrono::steady_clock::now();
-  {
-    E engine(Job{.items = steps(4),
-                 .body =
-                     [=](std::uint64_t, unsigned, unsigned, PartInfo) {
-                       while (!*open) std::this_thread::sleep_for(1ms);
-                     }},
-             {.threads = 2, .shutdown_timeout = 30ms, .on_detach = [&](const ShutdownReport& r) { report = r; }});
-    engine.start();
-    std::this_thread::sleep_for(30ms);
-  }
-  EXPECT_LT(std::chrono::steady_clock::now() - begin, 20s);
-  EXPECT_FALSE(report.clean);
-  EXPECT_GE(report.steps_left, 1u);
-  *open = true;  // the threads come out and free what they shared
-  for (int i = 0; i < 1000 && !shutdown(); ++i) std::this_thread::sleep_for(5ms);
-}
-
-TEST(Engine, A_clean_shutdown_reports_nothing_and_next_says_end) {
-  bool told = false;
-  {
-    E engine(Job{}, {.threads = 2, .on_detach = [&](const ShutdownReport&) { told = true; }});
-    EXPECT_TRUE(engine.next());
-    EXPECT_TRUE(engine.shutdown().clean);
-    EXPECT_FALSE(engine.next());
-    engine.restart([](Job&) {});
-    EXPECT_EQ(engine.try_next().status, NextStatus::end);
-  }
-  EXPECT_FALSE(told);
-}
-
-TEST(Engine, A_step_cancelled_while_a_thread_is_inside_keeps_its_slot_until_it_comes_out) {
-  // window 1, hold 1, no spares: two slots. One is leased, the other is stuck in a cancelled step.
-  const auto open = std::make_shared<std::atomic<bool>>(true);
-  const auto inside = std::make_shared<std::atomic<bool>>(false);
-  E engine(Job{.body =
-                   [=](std::uint64_t, unsigned, unsigned, PartInfo) {
-                     *inside = true;
-                     while (!*open) std::this_thread::sleep_for(1ms);
-                   }},
-           {.threads = 1, .window = 1, .hold = 1, .help = false});
-  auto lease = engine.next();
-  *open = false;
-  *inside = false;
-  engine.restart([](Job&) {});
-  while (!*inside) std::this_thread::sleep_for(1ms);
-  engine.cancel();
-  lease.release();
-  engine.start();
-  auto next = engine.next_for(20ms);  // the lease's slot is bound, but the only worker is stuck
-  EXPECT_EQ(next.status, NextStatus::pending);
-  *open = true;
-  next = engine.next_for(20s);
-  EXPECT_EQ(next.status, NextStatus::ready);
-  EXPECT_EQ(next.lease->made[0], 1u);
-}
-
-TEST(Engine, A_lease_released_elsewhere_wakes_a_consumer_that_waits_for_a_slot) {
-  // hold 2, window 1: three slots. One is leased, two are stuck in cancelled steps.
-  const auto open = std::make_shared<std::atomic<bool>>(true);
-  const auto inside = std::make_shared<std::atomic<int>>(0);
-  E engine(Job{.body =
-                   [=](std::uint64_t, unsigned, unsigned, PartInfo) {
-                     ++*inside;
-                     while (!*open) std::this_thread::sleep_for(1ms);
-                     --*inside;
-                   }},
-           {.threads = 3, .window = 1, .hold = 2, .help = false});
-  auto lease = engine.next();
-  engine.cancel();
-  *open = false;
-  for (int stuck = 1; stuck <= 2; ++stuck) {
-    engine.start();
-    while (*inside != stuck) std::this_thread::sleep_for(1ms);
-    engine.cancel();
-  }
-  engine.start();
-  EXPECT_EQ(engine.next_for(1ms).status, NextStatus::pending) << "there is no slot";
-  EXPECT_EQ(engine.stats().slots_high_water, 3u);
-  std::jthread elsewhere([moved = std::move(lease)]() mutable {
-    std::this_thread::sleep_for(20ms);
-    moved.release();
-  });
-  std::jthread opener([&] {  // the slot is bound, and the job then let go
-    while (*inside != 3) std::this_thread::sleep_for(1ms);
-    *open = true;
-  });
-  EXPECT_TRUE(engine.next());
-  EXPECT_EQ(engine.next().items(), 1u);
-  EXPECT_EQ(engine.stats().rescues, 0u);
 }
 
 }  // namespace

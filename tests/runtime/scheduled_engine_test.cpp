@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "headrace/runtime/engine.hpp"
+#include "support/delivery_order.hpp"
 #include "support/scheduler.hpp"
 
 namespace headrace {
@@ -116,7 +117,8 @@ std::string run(const Case& c, std::uint64_t seed) {
       return;
     }
     E::Lease kept;
-    for (std::uint64_t s = 0; s < c.steps; ++s) {
+    test::DeliveryOrder order(c.options.span);
+    for (std::uint64_t n = 0; n < c.steps; ++n) {
       E::Lease lease;
       if (c.polls) {
         for (E::Next next = engine.try_next();; next = engine.try_next()) {
@@ -127,15 +129,17 @@ std::string run(const Case& c, std::uint64_t seed) {
       } else {
         lease = engine.next();
       }
-      if (!lease || lease.step() != s) {
-        wrong = "step " + std::to_string(s) + " did not come";
+      if (!lease) {
+        wrong = "delivery " + std::to_string(n) + " did not come";
         return;
       }
+      const std::uint64_t s = lease.step();
+      if (wrong = order.deliver(s); !wrong.empty()) return;
       for (unsigned i = 0; i < lease.items(); ++i) {
         if (lease->opened[i] != 1 || lease->made[i] != job->parts_of(s, i))
           wrong = "made wrongly: " + std::to_string(s);
       }
-      if (s == 0 && c.options.hold > 1) {
+      if (n == 0 && c.options.hold > 1) {
         kept = std::move(lease);
         Scheduler::of_this_thread()->spawn([&] {
           kept.release();
@@ -185,6 +189,24 @@ TEST(ScheduledEngine, Cancel_restart_and_destruction_anywhere) {
             .whole = false,
             .cancels = true},
            300);
+}
+TEST(ScheduledEngine, Completion_order) {
+  run_many({.steps = 5, .batch = 1, .parts = 2, .options = {.threads = 2, .window = 2, .span = 1}}, 150);
+  run_many({.steps = 6,
+            .batch = 2,
+            .parts = 1,
+            .options = {.threads = 2, .window = 2, .hold = 1, .span = 2, .help = false},
+            .whole = false},
+           150);
+  run_many({.steps = 4, .batch = 1, .parts = 2, .options = {.threads = 2, .window = 3, .span = 2}, .polls = true}, 100);
+}
+TEST(ScheduledEngine, Completion_order_with_cancel_anywhere) {
+  run_many({.batch = 2,
+            .parts = 2,
+            .options = {.threads = 2, .window = 2, .hold = 1, .span = 2},
+            .whole = false,
+            .cancels = true},
+           150);
 }
 TEST(ScheduledEngine, Workers_take_turns) {
   ScheduledWorkers::crowded_one_in = 3;

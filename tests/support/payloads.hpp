@@ -90,11 +90,32 @@ class ThrowingCopy {
   std::uint64_t value_;
 };
 
-/// An element that must begin at a multiple of `Alignment`.
+/// An element that must begin at a multiple of `Alignment`, and looks every time one is made, moved or destroyed: also
+/// where a queue keeps it. (Through volatile: the compiler believes the type and would not look.)
 template <std::size_t Alignment>
-struct alignas(Alignment) OverAligned {
-  std::uint64_t value = 0;
-  [[nodiscard]] bool aligned() const noexcept { return reinterpret_cast<std::uintptr_t>(this) % Alignment == 0; }
+class alignas(Alignment) OverAligned {
+ public:
+  explicit OverAligned(std::uint64_t value = 0) noexcept : value_(value) { look(); }
+  OverAligned(OverAligned&& other) noexcept : value_(other.value_) {
+    look();
+    other.look();
+  }
+  OverAligned& operator=(OverAligned&&) = delete;
+  ~OverAligned() { look(); }
+
+  [[nodiscard]] std::uint64_t value() const noexcept { return value_; }
+  static std::atomic<long>& misplaced() noexcept {
+    static std::atomic<long> count{0};
+    return count;
+  }
+
+ private:
+  void look() const noexcept {
+    const volatile std::uintptr_t place = reinterpret_cast<std::uintptr_t>(this);
+    if (place % Alignment != 0) ++misplaced();
+  }
+
+  std::uint64_t value_;
 };
 
 using MoveOnly = std::unique_ptr<std::uint64_t>;

@@ -29,6 +29,8 @@ struct QueueOp {
   std::uint64_t value = 0;
   std::uint64_t call = 0;  ///< time of the call
   std::uint64_t end = 0;   ///< time of the return
+  /// Operations (bits: their places in the history) known to come before, where times do not say it: happens-before.
+  std::uint64_t after = 0;
 };
 using QueueHistory = std::vector<QueueOp>;
 
@@ -53,6 +55,7 @@ class LinearizabilityChecker {
     }
     for (std::size_t i = 0; i < ops_.size(); ++i) {
       if (done >> i & 1 || ops_[i].call > first_end) continue;  // something that ended before it was called is not done
+      if ((ops_[i].after & ~done) != 0) continue;
       const auto queue = queue_;
       const bool closed = closed_;
       if (apply(i, done) && search(done | std::uint64_t{1} << i)) return true;
@@ -97,9 +100,13 @@ class LinearizabilityChecker {
       const bool effect = (done >> j & 1) != 0;
       const bool holds = (ops_[j].kind == Kind::pushed && !effect) || (ops_[j].kind == Kind::popped && effect) ||
                          ops_[j].kind == Kind::refused;
-      if (j != i && holds && ops_[j].call < ops_[i].end && ops_[i].call < ops_[j].end) ++count;
+      if (j != i && holds && !before(i, j) && !before(j, i)) ++count;
     }
     return count;
+  }
+
+  bool before(std::size_t i, std::size_t j) const {
+    return ops_[i].end <= ops_[j].call || (ops_[j].after >> i & 1) != 0;
   }
 
   const QueueHistory& ops_;

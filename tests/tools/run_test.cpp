@@ -51,6 +51,31 @@ TEST_F(Run, The_same_digests_whatever_the_threads_windows_and_delays) {
   EXPECT_NE(digests(job() + " --epochs 2 --augment flip"), reference);
 }
 
+TEST_F(Run, Completion_order_gives_the_same_set_digests) {
+  const auto sets = [&](const std::string& setting) {
+    const Result r =
+        run("run --data '" + dataset() + "' --patch 16,16,12 --samples 3 --batch-size 1 --epochs 2 --json " + setting);
+    EXPECT_EQ(r.status, 0) << setting << r.out << r.err;
+    std::vector<std::string> all;
+    const json j = r.json();
+    for (const json& epoch : j["epochs"]) all.push_back(epoch["set_digest"].get<std::string>());
+    return all;
+  };
+  const std::vector<std::string> reference = sets("--threads 0");
+  ASSERT_EQ(reference.size(), 2u);
+  EXPECT_NE(reference[0], reference[1]);
+  for (const char* setting :
+       {"--threads 2 --order sequence", "--threads 2 --order completion:0", "--threads 2 --order completion:1",
+        "--threads 4 --window 3 --order completion:256 --delay-us 3000", "--threads 0 --order completion:4"})
+    EXPECT_EQ(sets(setting), reference) << setting;
+  // In sequence, and where nothing can overtake, the order is the same, too.
+  EXPECT_EQ(digests(job() + " --epochs 2 --threads 2 --order completion:0"),
+            digests(job() + " --epochs 2 --threads 0"));
+  for (const char* bad : {"", "completion", "completion:", "completion:-1", "completion:257", "completion:4x", "random",
+                          "completion:99999999999"})
+    expect_failure("run " + job() + " --order '" + bad + "'", 2, "--order");
+}
+
 TEST_F(Run, A_decimal_comma_in_the_environment_changes_nothing) {
   const std::string arguments =
       "--data '" + dataset() +
@@ -99,7 +124,7 @@ TEST_F(Run, Verify_says_equal) {
   EXPECT_EQ(r.status, 0) << r.out;
   const json j = r.json();
   EXPECT_EQ(j["equal"], true);
-  EXPECT_EQ(j["runs"], 16);
+  EXPECT_EQ(j["runs"], 22) << "16 in sequence, 6 in completion order";
   EXPECT_FALSE(j.contains("first_difference"));
 }
 
@@ -191,9 +216,10 @@ TEST_F(Run, Verify_counts_failures_and_is_not_content_with_equal_ones) {
 }
 
 TEST_F(Run, Verify_can_be_interrupted) {
+  // --foreground: else the whole group gets the signal too, and a second one ends the command at once.
   for (const char* signal : {"INT", "TERM"}) {
     const Result r = run("verify --data '" + dataset() + "' --patch 8,8,8 --epochs 1000 --delays 3000",
-                         std::string("timeout --preserve-status --signal=") + signal + " -k 60 2");
+                         std::string("timeout --foreground --preserve-status --signal=") + signal + " -k 60 2");
     EXPECT_EQ(r.status, 130) << r.err;
   }
 }
@@ -205,8 +231,8 @@ TEST_F(Run, A_file_name_cannot_command_a_terminal) {
 }
 
 TEST_F(Run, Interrupting_leaves_at_once) {
-  const Result r =
-      run("run " + job() + " --epochs 100000 --no-digest --delay-us 2000", "timeout --preserve-status --signal=INT 2");
+  const Result r = run("run " + job() + " --epochs 100000 --no-digest --delay-us 2000",
+                       "timeout --foreground --preserve-status --signal=INT 2");
   EXPECT_EQ(r.status, 130) << r.err;
   EXPECT_CONTAINS(r.err, "interrupted");
 }

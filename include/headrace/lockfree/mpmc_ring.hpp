@@ -118,7 +118,8 @@ class MpmcRing {
     return closed_.load(std::memory_order_acquire);
   }
   /// Closed, and the last element that was ever pushed has been popped. Once true, true for ever; this, and never an
-  /// empty queue, is the end of the stream. Thread-safe. Progress: wait-free.
+  /// empty queue, is the end of the stream. False may be old news to a thread that nothing else has told of the last
+  /// pop. Thread-safe. Progress: wait-free.
   [[nodiscard]] bool drained() noexcept {
     if (!ready_.ended()) return false;
     remember_closed();

@@ -1,17 +1,21 @@
-// ReorderRing<T>: made in any order, delivered in order.
+// ReorderRing<T>: made in any order, delivered in order, or nearly in order.
 //
 // What it is. Every value has a sequence number, given out elsewhere; sequence s lives in place s % capacity. Whoever
 // made the value publishes it; one consumer takes 0, 1, 2, ... An "ordered queue" for work whose number is known before
-// the work is done.
+// the work is done. A consumer that is in a hurry may take the first value that is there among the next few
+// (try_take_within); it never skips further than it says, so each value is overtaken by a bounded number of others.
 //
 // When not to use it. As a queue between threads that do not know their sequence numbers; with more than one consumer.
 //
 // Invariants
 //   I1  A place's stamp is {sequence, not ready} until that sequence is published, then {sequence, ready}, then
 //       {sequence + capacity, not ready}. It never goes back.
-//   I2  publish(s) succeeds only for s in [taken, taken + capacity), and once. Admission (who may have s) is the
-//       caller's: nobody waits here for room.
+//   I2  publish(s) succeeds only when s - capacity was taken and s was not, and once. (Taken in order: only for s in
+//       [next, next + capacity).) Admission (who may have s) is the caller's: nobody waits here for room.
 //   I3  A value exists in a place exactly while its stamp is ready.
+//   I4  Everything before next_ was taken, next_ was not, and ahead_ sequences after it were. With span 0 ahead_ is 0.
+//   I5  Taking within `span` takes the first of next_ .. next_ + span that is ready. So sequence s is overtaken only by
+//       some of s + 1 .. s + span: by at most `span` others.
 //
 // Algorithm: a ring of stamped cells (Vyukov's cell sequence, with the ticket given from outside, so that the gap
 // between claim and publication, which makes his queue blocking, does not exist here). A value of at most 16 bits lives
@@ -51,6 +55,7 @@ class ReorderRing {
   /// Places for `capacity` sequences (exactly; at least 1). `first` is the first sequence; a test starts next to a
   /// wrap.
   explicit ReorderRing(std::size_t capacity, std::uint64_t first = 0) : capacity_(checked(capacity)), next_(first) {
+    static_assert(offsetof(ReorderRing, next_) >= cache_line && sizeof(ReorderRing) % cache_line == 0);
     cells_ = std::make_unique<Cell[]>(capacity_);
     for (std::uint64_t s = first; s != first + capacity_; ++s) {
       cell(s).stamp.store(open_stamp(s), std::memory_order_relaxed);  // relaxed: not shared yet
@@ -74,7 +79,7 @@ class ReorderRing {
     // [A1] acquire, from [R2]: the consumer has moved the last value out of this place.
     if (place.stamp.load(std::memory_order_acquire) != open_stamp(s)) return false;
     if constexpr (!PackedRingValue<T>) std::construct_at(&place.store.value, std::move(value));
-    // [R1] release, to [A2], [A3]: the value is complete.
+    // [R1] release, to [A2], [A3], [A5]: the value is complete.
     place.stamp.store(ready_stamp(s, payload(value)), std::memory_order_release);
     return true;
   }
@@ -87,16 +92,24 @@ class ReorderRing {
   /// Progress: wait-free (one compare-exchange).
   [[nodiscard]] bool publish_first(std::uint64_t s, T value) noexcept requires PackedRingValue<T> {
     std::uint64_t expected = open_stamp(s);
-    // [R3] release, to [A2], [A3], [A4]: what the value stands for is complete.
+    // [R3] release, to [A2], [A3], [A4], [A5]: what the value stands for is complete.
     // A failure reads nothing that is used: relaxed.
     return cell(s).stamp.compare_exchange_strong(expected, ready_stamp(s, payload(value)), std::memory_order_release,
                                                  std::memory_order_relaxed);
   }
 
   /// Is the next value there? Consumer only. Progress: wait-free.
-  [[nodiscard]] bool ready() const noexcept {
-    // [A3] acquire, from [R1], [R3]: a caller may act on the answer before it takes.
-    return is_ready(cells_[index(next_)].stamp.load(std::memory_order_acquire), next_);
+  [[nodiscard]] bool ready() const noexcept { return ready_within(0); }
+
+  /// Is one of the next `span` + 1 values there? (A span of more than capacity - 1 is that.) Consumer only.
+  /// Progress: wait-free (at most span + 1 loads).
+  [[nodiscard]] bool ready_within(std::uint64_t span) const noexcept {
+    span = std::min<std::uint64_t>(span, capacity_ - 1);
+    for (std::uint64_t i = 0; i <= span; ++i) {
+      // [A3] acquire, from [R1], [R3]: a caller may act on the answer before it takes.
+      if (is_ready(cells_[index(next_ + i)].stamp.load(std::memory_order_acquire), next_ + i)) return true;
+    }
+    return false;
   }
 
   /// Takes the next value in order, or nothing if it is not published. Consumer only. Progress: wait-free.
@@ -105,11 +118,35 @@ class ReorderRing {
     // [A2] acquire, from [R1], [R3]: the value is complete.
     const std::uint64_t stamp = place.stamp.load(std::memory_order_acquire);
     if (!is_ready(stamp, next_)) return std::nullopt;
-    std::optional<T> value(take_value(place, stamp));
-    // [R2] release, to [A1]: the value has left; the place is open for sequence next_ + capacity.
-    place.stamp.store(open_stamp(next_ + capacity_), std::memory_order_release);
-    ++next_;
+    std::optional<T> value(empty_place(place, stamp, next_));
+    advance();
     return value;
+  }
+
+  /// What try_take_within() took.
+  struct Taken {
+    std::uint64_t sequence;
+    T value;
+  };
+
+  /// Takes the first value that is published among the next `span` + 1, or nothing if none is. A value may overtake at
+  /// most `span` others, and be overtaken by at most `span`. (A span of more than capacity - 1 is that.) Consumer only.
+  /// Progress: wait-free (at most 2 (span + 1) loads, one store).
+  [[nodiscard]] std::optional<Taken> try_take_within(std::uint64_t span) noexcept {
+    span = std::min<std::uint64_t>(span, capacity_ - 1);
+    for (std::uint64_t s = next_; s != next_ + span + 1; ++s) {
+      Cell& place = cell(s);
+      // [A5] acquire, from [R1], [R3]: as in try_take. (A place taken before has another lap's stamp.)
+      const std::uint64_t stamp = place.stamp.load(std::memory_order_acquire);
+      if (!is_ready(stamp, s)) continue;
+      std::optional<Taken> taken(Taken{s, empty_place(place, stamp, s)});
+      if (s == next_)
+        advance();
+      else
+        ++ahead_;
+      return taken;
+    }
+    return std::nullopt;
   }
 
   /// Takes the next sequence's place away, published or not; later publications of it fail. The value if there was one.
@@ -120,14 +157,16 @@ class ReorderRing {
     // relaxed on success: nothing is published by closing a place; the next binding is published by its own limit.
     if (cell(next_).stamp.compare_exchange_strong(stamp, open_stamp(next_ + capacity_), std::memory_order_acquire,
                                                   std::memory_order_acquire)) {
-      ++next_;
+      advance();
       return std::nullopt;
     }
     return try_take();
   }
 
-  /// The next sequence to deliver. Consumer only.
+  /// The oldest sequence that was not taken. Consumer only.
   [[nodiscard]] std::uint64_t next_sequence() const noexcept { return next_; }
+  /// How many later ones were taken before it. Consumer only.
+  [[nodiscard]] std::uint64_t taken_ahead() const noexcept { return ahead_; }
   [[nodiscard]] std::size_t capacity() const noexcept { return capacity_; }
 
  private:
@@ -172,6 +211,21 @@ class ReorderRing {
       return value;
     }
   }
+  // Takes the value of sequence `s`, which is ready, out of its place.
+  T empty_place(Cell& place, std::uint64_t stamp, std::uint64_t s) noexcept {
+    T value = take_value(place, stamp);
+    // [R2] release, to [A1]: the value has left; the place is open for sequence s + capacity.
+    place.stamp.store(open_stamp(s + capacity_), std::memory_order_release);
+    return value;
+  }
+  // next_ was taken: goes on to the next one that was not.
+  void advance() noexcept {
+    for (++next_; ahead_ != 0; ++next_, --ahead_) {
+      // relaxed: whose lap the place is in, which only the consumer's own taking changes.
+      const std::uint64_t stamp = cell(next_).stamp.load(std::memory_order_relaxed);
+      if (stamp >> sequence_shift == open_stamp(next_) >> sequence_shift) return;
+    }
+  }
   std::size_t index(std::uint64_t s) const noexcept { return static_cast<std::size_t>(s % capacity_); }
   Cell& cell(std::uint64_t s) noexcept { return cells_[index(s)]; }
 
@@ -179,11 +233,13 @@ class ReorderRing {
   const std::size_t capacity_;
   std::unique_ptr<Cell[]> cells_;
   alignas(cache_line) std::uint64_t next_;  // written by the consumer only
+  std::uint64_t ahead_ = 0;                 // likewise
 };
 
 // Ordering table
 //   | pair                 | publishes               | who relies on it   | why not weaker                      |
-//   | R1, R3 -> A2, A3, A4 | the value               | the consumer       | relaxed: it could read half a value |
+//   | R1, R3 -> A2, A3,    | the value               | the consumer       | relaxed: it could read half a value |
+//   |           A4, A5     |                         |                    |                                     |
 //   | R2 -> A1             | that the place is empty | the next publisher | relaxed: it could overwrite a value |
 //   |                      |                         |                    | that is still being moved out       |
 

@@ -32,6 +32,7 @@ class SlabPool {
 
   /// A pool of `count` free slabs, exactly; 1 to max_slabs.
   explicit SlabPool(std::uint32_t count) : count_(checked(count)), word_count_((count + 63) / 64) {
+    static_assert(sizeof(Word) == cache_line && offsetof(SlabPool, hint_) >= cache_line);
     words_ = std::make_unique<Word[]>(word_count_);
     for (std::uint32_t w = 0; w < word_count_; ++w) {
       const std::uint32_t bits = count - w * 64;

@@ -3,7 +3,9 @@
 // What it is. A step is a batch of items; an item is a prefix and parts. A job (see job.hpp) says what they are; the
 // engine says when, where and in which slot they run. Up to `window` steps are in flight; idle threads and the waiting
 // consumer claim the parts of the oldest items first; next() hands out a lease on the slot of the next step. With
-// `threads = 0` the same steps run as plain loops inside next(): the reference implementation.
+// `threads = 0` the same steps run as plain loops inside next(): the reference implementation. With `span = n`,
+// delivery is in completion order: no step waits for an older one that is slow, and none is overtaken by more than n
+// others.
 //
 //   struct Squares {                                       // items by index: step s holds 4 s .. 4 s + 3
 //     struct Slot { std::uint64_t value[4]; };
@@ -139,6 +141,7 @@ class BasicEngine {
   }
 
   /// The next step in order, or no lease at the end (and again at the end when asked again). Helps or sleeps meanwhile.
+  /// With `span`, the first step that is complete among the oldest and the `span` after it; helps with the oldest.
   /// Throws HoldError when `hold` leases are kept, ForkError in a child, std::length_error when bind() returned more
   /// than `batch`; a call that threw has changed nothing.
   /// Progress: blocks (parks) until the step is made; while it can help it does not sleep.
@@ -220,7 +223,9 @@ class BasicEngine {
     require(o.spares <= 65535, "spares must be at most 65535");
     require(std::uint64_t{o.window} + o.hold + o.spares <= 65535, "window + hold + spares must be at most 65535");
     require(o.batch >= 1 && o.batch <= (1u << 20), "batch must be between 1 and 1048576");
-    require(std::uint64_t{o.window} * o.batch <= (1u << 26), "window * batch must be at most 2^26 items in flight");
+    require(o.span <= 256, "span must be at most 256");
+    require((std::uint64_t{o.window} + o.span) * o.batch <= (1u << 26),
+            "(window + span) * batch must be at most 2^26 items");
     require(o.shutdown_timeout.count() >= 0, "shutdown_timeout must not be negative");
     return o;
   }

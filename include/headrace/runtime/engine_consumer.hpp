@@ -1,8 +1,10 @@
-// EngineConsumer: the consumer's half of the engine: binds slots, raises the limit, takes steps in order, helps,
-// sleeps, cancels. All of it runs on one thread at a time, and what is a plain member here is that thread's.
+// EngineConsumer: the consumer's half of the engine: binds slots, raises the limit, takes steps, helps, sleeps,
+// cancels. All of it runs on one thread at a time, and what is a plain member here is that thread's.
 //
 // Invariants
-//   I1  delivered <= bound <= delivered + window. Steps in [delivered, bound) are in flight.
+//   I1  Steps before oldest() are delivered; it is not, or is not bound. Steps in [oldest, bound) are in flight, but
+//       for those taken ahead (completion order): at most `span`, none after oldest + span. At most `window` steps are
+//       in flight, so bound <= oldest + window + span: the ring has a place for each.
 //   I2  A slot is free, in flight, leased, or void (its step was cancelled while a thread was inside).
 //   I3  A refused next() has changed nothing.
 #pragma once
@@ -27,9 +29,9 @@ class EngineConsumer {
   enum class Patience { endless, limited, none };
 
   EngineConsumer(std::shared_ptr<Core> core, const EngineOptions& options)
-      : core_(std::move(core)), hold_(options.hold), helps_(options.help) {}
+      : core_(std::move(core)), hold_(options.hold), helps_(options.help), helps_ahead_(options.help_ahead) {}
 
-  /// The next step in order. On `ready`, `record` is leased: give it back with core().release_lease.
+  /// The next step to deliver. On `ready`, `record` is leased: give it back with core().release_lease.
   NextStatus next(Patience patience, Clock::time_point deadline, Record*& record) {
     guard_.require_this_process();
     require_room_for_a_lease();
@@ -60,7 +62,7 @@ class EngineConsumer {
     core_->void_below.store(end, std::memory_order_relaxed);  // relaxed: advice
     // [X2] acq_rel, with [X1]: tickets from `first` on are void, and whoever still tries one sees that they are taken.
     const std::uint64_t first = core_->next_ticket.exchange(end, std::memory_order_acq_rel);
-    for (; delivered_ != bound_; ++delivered_) void_step(delivered_, first);
+    while (oldest() != bound_) void_step(oldest(), first);
     ended_ = false;
     bad_bind_ = 0;
   }
@@ -79,6 +81,7 @@ class EngineConsumer {
   std::shared_ptr<Core>& core() noexcept { return core_; }
   void add_to(EngineStats& stats) const noexcept {
     stats.steps_delivered = taken_;
+    stats.steps_ahead = ahead_;
     stats.last_resorts = last_resorts_;
     stats.window_high_water = window_high_water_;
     stats.slots_high_water = slots_high_water_;
@@ -105,15 +108,19 @@ class EngineConsumer {
                     std::to_string(hold_) + ": release one first, or set `hold` higher");
   }
 
+  // The oldest step that was not delivered.
+  std::uint64_t oldest() const noexcept { return core_->ring.next_sequence(); }
+  unsigned in_flight() const noexcept { return static_cast<unsigned>(bound_ - oldest() - core_->ring.taken_ahead()); }
+
   // ---- Binding -------------------------------------------------------------------------------------------------
 
-  // Binds slots to steps up to delivered + window, as far as there are slots and steps; then raises the limit.
+  // Binds slots to steps until `window` are in flight, as far as there are slots and steps; then raises the limit.
   void fill() noexcept {
     bool raised = false;
-    while (!ended_ && bound_ - delivered_ < core_->window && bind_one()) raised = true;
+    while (!ended_ && in_flight() < core_->window && bind_one()) raised = true;
     if (!raised) return;
     // relaxed: only where searches begin.
-    core_->oldest_position.store(core_->position(delivered_, 0), std::memory_order_relaxed);
+    core_->oldest_position.store(core_->position(oldest(), 0), std::memory_order_relaxed);
     // [R1] release, to [A1]: records, slots and bindings of all steps below the limit.
     core_->ticket_limit.store(bound_ * core_->batch, std::memory_order_release);
     core_->announce();
@@ -135,17 +142,17 @@ class EngineConsumer {
     record.unfinished.store(count, std::memory_order_relaxed);                 // relaxed: published by the limit
     record.refused.store(Record::nothing_refused, std::memory_order_relaxed);  // relaxed: published by the limit
     // [R2] release, to [A2], [A6]: what made the place free: its last step is delivered or cancelled.
-    core_->bindings[bound_ % core_->window].store(std::uint64_t{count} << 16 | *slot, std::memory_order_release);
+    core_->bindings[bound_ % core_->places].store(std::uint64_t{count} << 16 | *slot, std::memory_order_release);
     ++bound_;
-    window_high_water_ = std::max(window_high_water_, static_cast<unsigned>(bound_ - delivered_));
+    window_high_water_ = std::max(window_high_water_, in_flight());
     // relaxed: a statistic. A slot on its way back may be counted twice for a moment, hence the limit.
     const std::uint32_t elsewhere = core_->leases.load(std::memory_order_relaxed) + steps_left();
-    const auto in_use = static_cast<unsigned>(bound_ - delivered_) + elsewhere;
+    const unsigned in_use = in_flight() + elsewhere;
     slots_high_water_ = std::max(slots_high_water_, std::min(in_use, core_->slots));
     return true;
   }
 
-  bool at_end() const noexcept { return ended_ && delivered_ == bound_; }
+  bool at_end() const noexcept { return ended_ && oldest() == bound_; }
   NextStatus end() const {
     if (bad_bind_ != 0) {
       throw std::length_error("engine: bind() returned " + std::to_string(bad_bind_) + " items for step " +
@@ -156,17 +163,26 @@ class EngineConsumer {
 
   // ---- Taking --------------------------------------------------------------------------------------------------
 
+  // How many steps after the oldest one may be delivered before it.
+  std::uint64_t reach() const noexcept {
+    if (core_->span == 0) return 0;
+    std::uint64_t end = bound_;
+    if constexpr (requires { core_->job->group_end(oldest()); }) end = std::min(end, core_->job->group_end(oldest()));
+    return std::min<std::uint64_t>(core_->span, end - oldest() - 1);
+  }
+
   Record* take() noexcept {
-    const auto slot = core_->ring.try_take();
-    ++delivered_;
-    void_missing_tickets();
-    return lease(*slot);
+    const auto taken = core_->ring.try_take_within(reach());
+    if (taken->sequence >= oldest()) ++ahead_;
+    void_missing_tickets(taken->sequence);
+    return lease(taken->value);
   }
 
   // A short step's missing tickets are void. They are taken off before the step's place is bound again, so that whoever
-  // still gets a ticket of a step finds that step's binding.
-  void void_missing_tickets() noexcept {
-    const std::uint64_t end = delivered_ * core_->batch;
+  // still gets a ticket of a step finds that step's binding. (The step is complete: all tickets before them are taken,
+  // also where it overtakes an older step.)
+  void void_missing_tickets(std::uint64_t step) noexcept {
+    const std::uint64_t end = (step + 1) * core_->batch;
     std::uint64_t ticket =
         core_->next_ticket.load(std::memory_order_relaxed);  // relaxed: a guess; the exchange decides
     while (ticket < end) {
@@ -186,7 +202,6 @@ class EngineConsumer {
   NextStatus next_plain(Record*& record) {
     if (ended_ || !bind_one()) return end();
     Record& r = *core_->records[core_->bindings[0].load(std::memory_order_relaxed) & 0xFFFF];  // relaxed: our own store
-    ++delivered_;
     core_->ring.revoke();
     for (unsigned i = 0; i < r.count; ++i) {
       const unsigned parts = core_->open_checked(r, i);
@@ -199,16 +214,16 @@ class EngineConsumer {
 
   // ---- Waiting -------------------------------------------------------------------------------------------------
 
-  bool ready() const noexcept { return delivered_ != bound_ && core_->ring.ready(); }
+  bool ready() const noexcept { return oldest() != bound_ && core_->ring.ready_within(reach()); }
 
-  // True when the next step is ready, false at the end.
+  // True when a step can be taken, false at the end.
   bool wait_and_help() noexcept {
     for (;;) {
       if (ready()) return true;
-      if (delivered_ == bound_) {
+      if (oldest() == bound_) {
         fill();
         if (at_end()) return false;
-        if (delivered_ == bound_) await_slot(Clock::time_point::max());
+        if (oldest() == bound_) await_slot(Clock::time_point::max());
         continue;
       }
       if (helps_ || alone_) {
@@ -217,21 +232,20 @@ class EngineConsumer {
       }
       if (helps_) {
         if (spin()) continue;
-        core_->events.await([&]() noexcept { return ready() || core_->claimable(delivered_); });
-      } else if (!spin() &&
-                 !core_->events.await([&]() noexcept { return ready(); }, Clock::now() + patience_with_workers)) {
+        sleep_until([&]() noexcept { return ready() || core_->claimable(oldest()); }, Clock::time_point::max());
+      } else if (!spin() && !sleep_until([&]() noexcept { return ready(); }, Clock::now() + patience_with_workers)) {
         look_for_workers(true);
       }
     }
   }
 
-  // True when the next step is ready, false when the time is over or the steps are.
+  // True when a step can be taken, false when the time is over or the steps are.
   bool wait_until(Clock::time_point deadline) noexcept {
     for (;;) {
       if (ready()) return true;
       if (at_end()) return false;
       const auto now = Clock::now();
-      if (delivered_ == bound_) {
+      if (oldest() == bound_) {
         if (now >= deadline || !await_slot(deadline)) return false;
         fill();
         continue;
@@ -242,17 +256,24 @@ class EngineConsumer {
         return ready();
       }
       const auto slice = std::min(deadline, now + patience_with_workers);
-      if (!core_->events.await([&]() noexcept { return ready(); }, slice)) look_for_workers(slice < deadline);
+      if (!sleep_until([&]() noexcept { return ready(); }, slice)) look_for_workers(slice < deadline);
     }
   }
 
   bool look_once() noexcept {
     if (ready()) return true;
-    if (delivered_ == bound_) return false;
+    if (oldest() == bound_) return false;
     look_for_workers(false);
     while (alone_ && !ready() && help()) {
     }
     return ready();
+  }
+
+  // Sleeps until a step can be taken (or what else `condition` says), and tells publishers which ones that is.
+  template <class Condition>
+  bool sleep_until(Condition&& condition, Clock::time_point deadline) noexcept {
+    core_->awaited_step.store(oldest(), std::memory_order_relaxed);  // relaxed: the event count's word publishes it
+    return core_->events.await(condition, deadline);
   }
 
   // A slot of a cancelled step, or of a lease, comes back.
@@ -260,26 +281,27 @@ class EngineConsumer {
     return core_->events.await([&]() noexcept { return core_->pool.available() != 0; }, deadline);
   }
 
-  // Work on the step waited for, and on no other: a part, or an item. False: there is nothing to claim in it.
+  // Work on the oldest step, which is waited for: a part, or an item. When asked to, and all of that is in other hands,
+  // on what comes next. False: there is nothing to claim.
   bool help() noexcept {
-    if (core_->steal && core_->run_open_part(core_->position(delivered_, 0), core_->batch, true)) return true;
-    const auto claim = core_->claim_item((delivered_ + 1) * core_->batch);
+    if (core_->steal && core_->run_open_part(core_->position(oldest(), 0), core_->batch, true)) return true;
+    const auto claim = core_->claim_item((oldest() + 1) * core_->batch);
     if (claim) core_->run_item(*claim, true);
-    return claim.has_value();
+    return claim.has_value() || (helps_ahead_ && core_->work_once(true));
   }
 
   void choose_step_to_help() noexcept {
-    if (chosen_ == delivered_) return;
-    chosen_ = delivered_;
+    if (chosen_ == oldest()) return;
+    chosen_ = oldest();
     // [S2] seq_cst, with [S1]: before the look at this step's bits that precedes a sleep.
-    core_->helped_step.store(delivered_, std::memory_order_seq_cst);
+    core_->helped_step.store(oldest(), std::memory_order_seq_cst);
   }
 
   // The last resort: launches may never start (a host's limit of 1, a host's only worker is us). When nobody has been
   // inside for a while although there is work in the step waited for, the consumer does it, until somebody comes.
   void look_for_workers(bool long_enough) noexcept {
     // relaxed: a count; a worker that comes meanwhile does no harm.
-    if (core_->running.load(std::memory_order_relaxed) != 0 || !core_->claimable(delivered_)) {
+    if (core_->running.load(std::memory_order_relaxed) != 0 || !core_->claimable(oldest())) {
       nobody_since_ = Clock::time_point::max();
       alone_ = alone_ && core_->running.load(std::memory_order_relaxed) == 0;  // relaxed: as above
       return;
@@ -309,7 +331,7 @@ class EngineConsumer {
   void void_step(std::uint64_t step, std::uint64_t first) noexcept {
     Core& core = *core_;
     // relaxed: our own store.
-    const std::uint64_t binding = core.bindings[step % core.window].load(std::memory_order_relaxed);
+    const std::uint64_t binding = core.bindings[step % core.places].load(std::memory_order_relaxed);
     core.voided.fetch_add(1, std::memory_order_relaxed);  // relaxed: only this thread adds
     if (const auto complete = core.ring.revoke()) {
       core.voided.fetch_sub(1, std::memory_order_relaxed);  // relaxed: as above
@@ -346,17 +368,17 @@ class EngineConsumer {
   std::shared_ptr<Core> core_;
   Guard guard_;
   const unsigned hold_;
-  const bool helps_;
+  const bool helps_, helps_ahead_;
 
-  std::uint64_t delivered_ = 0;  // the next step to deliver
-  std::uint64_t bound_ = 0;      // the next step to bind
-  bool ended_ = false;           // bind() said that there are no more steps
-  unsigned bad_bind_ = 0;        // or returned this, which is too many
+  std::uint64_t bound_ = 0;  // the next step to bind
+  bool ended_ = false;       // bind() said that there are no more steps
+  unsigned bad_bind_ = 0;    // or returned this, which is too many
   std::uint64_t chosen_ = Core::no_step;
   bool alone_ = false;
   Clock::time_point nobody_since_ = Clock::time_point::max();
 
   std::uint64_t taken_ = 0;
+  std::uint64_t ahead_ = 0;
   std::uint64_t last_resorts_ = 0;
   unsigned window_high_water_ = 0;
   unsigned slots_high_water_ = 0;

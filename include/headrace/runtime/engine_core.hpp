@@ -66,12 +66,14 @@ class EngineCore final : public WorkerTask, public std::enable_shared_from_this<
         workers(options.threads),
         threads(workers.threads()),
         window(threads == 0 ? 1 : options.window),
+        span(threads == 0 ? 0 : options.span),
+        places(window + span),
         batch(options.batch),
         steal(options.steal),
         slots(threads == 0 ? 1 + options.hold : window + options.hold + options.spares),
-        open_items(std::size_t{window} * batch),
-        bindings(std::make_unique<Atom<std::uint64_t>[]>(window)),
-        ring(window),
+        open_items(std::size_t{places} * batch),
+        bindings(std::make_unique<Atom<std::uint64_t>[]>(places)),
+        ring(places),
         pool(slots) {
     records.reserve(slots);
     for (unsigned i = 0; i < slots; ++i) {
@@ -107,12 +109,12 @@ class EngineCore final : public WorkerTask, public std::enable_shared_from_this<
   void abandoned() noexcept override { activity.withdraw(); }
 
   /// Runs one open part, or else one item. False: there was nothing. Progress: lock-free, but for the job's own code.
-  bool work_once() noexcept {
+  bool work_once(bool helping = false) noexcept {
     // relaxed: only where the search begins.
     const std::size_t oldest = oldest_position.load(std::memory_order_relaxed);
-    if (steal && run_open_part(oldest, open_items.positions(), false)) return true;
+    if (steal && run_open_part(oldest, open_items.positions(), helping)) return true;
     const std::optional<Claim> claim = claim_item(no_step);
-    if (claim) run_item(*claim);
+    if (claim) run_item(*claim, helping);
     return claim.has_value();
   }
 
@@ -129,7 +131,7 @@ class EngineCore final : public WorkerTask, public std::enable_shared_from_this<
       // Read before the exchange: while nobody has the ticket, its step is neither delivered nor cancelled, so a
       // successful exchange proves that this binding was the step's.
       // [A2] acquire, from [R2]: a binding of a later step brings the exchange that took this ticket, so ours fails.
-      const std::uint64_t binding = bindings[step % window].load(std::memory_order_acquire);
+      const std::uint64_t binding = bindings[step % places].load(std::memory_order_acquire);
       // [X1] acq_rel, with [X2], [X5]: one thread has the ticket; a cancel that took it is seen by whoever fails here.
       if (next_ticket.compare_exchange_weak(ticket, ticket + 1, std::memory_order_acq_rel, std::memory_order_relaxed)) {
         return Claim{ticket, static_cast<std::uint16_t>(binding & 0xFFFF), static_cast<unsigned>(ticket - step * batch),
@@ -202,11 +204,16 @@ class EngineCore final : public WorkerTask, public std::enable_shared_from_this<
     // [X4] acq_rel, with [X4]: as [X3], for the step.
     if (record.unfinished.fetch_sub(count, std::memory_order_acq_rel) != count) return;
     const std::uint16_t slot = record.index;
-    if (!ring.publish_first(record.step, slot)) {
-      pool.release(slot);
-      // [R5] release, to [A5]: nothing of the step runs any more.
-      voided.fetch_sub(1, std::memory_order_release);
+    const std::uint64_t step = record.step;
+    if (ring.publish_first(step, slot)) {
+      // A consumer that sleeps until another step is complete is left asleep.
+      // relaxed: the event count's word brings what the consumer wrote before it announced itself.
+      return events.notify_one_if(
+          [&]() noexcept { return step - awaited_step.load(std::memory_order_relaxed) <= span; });
     }
+    pool.release(slot);
+    // [R5] release, to [A5]: nothing of the step runs any more.
+    voided.fetch_sub(1, std::memory_order_release);
     events.notify_one();
   }
 
@@ -259,7 +266,7 @@ class EngineCore final : public WorkerTask, public std::enable_shared_from_this<
     return ticket < void_below.load(std::memory_order_relaxed);  // relaxed: advice to skip the job's code
   }
   std::size_t position(std::uint64_t step, unsigned i) const noexcept {
-    return static_cast<std::size_t>(step % window) * batch + i;
+    return static_cast<std::size_t>(step % places) * batch + i;
   }
   Record& record_at(std::size_t p) noexcept {
     // [A6] acquire, from [R2]: the binding of the step whose bit led here, or a later one.
@@ -285,6 +292,8 @@ class EngineCore final : public WorkerTask, public std::enable_shared_from_this<
   WorkerSource workers;
   const unsigned threads;
   const unsigned window;
+  const unsigned span;    // how far a step may overtake
+  const unsigned places;  // of the ring: steps from the oldest undelivered one to the newest that can be bound
   const unsigned batch;
   const bool steal;
   const unsigned slots;
@@ -301,7 +310,8 @@ class EngineCore final : public WorkerTask, public std::enable_shared_from_this<
   // Written by the consumer, read by workers.
   alignas(cache_line) Atom<std::uint64_t> ticket_limit{0};
   Atom<std::uint64_t> void_below{0};
-  Atom<std::uint64_t> helped_step{no_step};  // the step the waiting consumer works on
+  Atom<std::uint64_t> helped_step{no_step};   // the step the waiting consumer works on
+  Atom<std::uint64_t> awaited_step{no_step};  // the oldest step that would end the waiting consumer's sleep
   Atom<std::uint64_t> oldest_position{0};
   // Written where workers start and leave, and by leases.
   alignas(cache_line) Atom<std::uint32_t> running{0};

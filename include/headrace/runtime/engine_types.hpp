@@ -19,8 +19,13 @@ struct EngineOptions {
   unsigned hold = 2;     ///< leases the consumer may keep at once, at least 1
   unsigned spares = 0;   ///< slots more than window + hold, for steps that were cancelled while a thread was inside
   unsigned batch = 1;    ///< the most items a step can have
+  unsigned span = 0;     ///< 0: delivered in order. Else completion order: the first step that is complete among the
+                         ///< oldest one and the `span` after it; at most 256. Without workers the order stays strict
   bool help = true;      ///< the waiting consumer works on the step it waits for
-  bool steal = true;     ///< parts of one item run on several threads
+  bool help_ahead =
+      false;          ///< and, when all of that step is in other hands, on what comes next: more work is done, but
+                      ///< a step that gets ready meanwhile waits for one part, or one item, of a later one
+  bool steal = true;  ///< parts of one item run on several threads
   std::chrono::milliseconds shutdown_timeout = std::chrono::seconds(10);  ///< how long destruction waits for the job
   std::function<void(const ShutdownReport&)> on_detach{};  ///< called by the destructor when that was not enough
 };
@@ -29,6 +34,7 @@ struct EngineOptions {
 struct EngineStats {
   unsigned threads = 0;  ///< workers that can really come, of those asked for
   std::uint64_t steps_delivered = 0;
+  std::uint64_t steps_ahead = 0;   ///< of these, delivered before an older one (completion order)
   std::uint64_t parts_stolen = 0;  ///< run by another thread than the one that opened the item
   std::uint64_t helped = 0;        ///< items opened and parts run by the waiting consumer
   std::uint64_t last_resorts = 0;  ///< times the consumer worked because no worker ever came

@@ -26,6 +26,8 @@ struct PartInfo {
 /// Optional:
 ///   Slot make_slot(index);                          makes slot `index`, once; without it slots are value-initialised
 ///   void refuse(step, item, slot, parts) noexcept;  open() returned more than max_parts; the item has no parts
+///   std::uint64_t group_end(step) const noexcept;   on the consumer's thread, for a step that is bound: in completion
+///                                                   order no step from this one on is delivered before `step`
 ///
 /// Bodies are noexcept: an error is a value that the job records in the slot. Steps count up for ever; a restart goes
 /// on counting, so no step number is ever used twice.

@@ -56,6 +56,7 @@ namespace detail {
 // What the three share: branches, their numbers, and running them.
 class Choice {
  public:
+  static constexpr bool asks_scratch = true;  // what a later op of a branch replaces
   static constexpr std::size_t most_picks = 16;
   struct Plan {
     std::array<std::uint8_t, most_picks> branch{};  // in the order in which they run

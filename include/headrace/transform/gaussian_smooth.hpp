@@ -48,6 +48,7 @@ struct GaussianSmoothOptions {
 class GaussianSmooth {
  public:
   static constexpr const char* name = "GaussianSmooth";
+  static constexpr bool asks_scratch = true;
 
   explicit GaussianSmooth(GaussianSmoothOptions options = {});
 
@@ -75,6 +76,7 @@ struct RandGaussianSmoothOptions {
 class RandGaussianSmooth {
  public:
   static constexpr const char* name = "RandGaussianSmooth";
+  static constexpr bool asks_scratch = true;
   struct Plan {
     bool apply = false;
     std::array<double, 3> sigma{};

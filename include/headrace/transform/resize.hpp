@@ -59,6 +59,7 @@ struct ResizeOptions {
 class Resize {
  public:
   static constexpr const char* name = "Resize";
+  static constexpr bool asks_scratch = true;
 
   explicit Resize(ResizeOptions options);
 
@@ -83,6 +84,7 @@ struct ZoomOptions {
 class Zoom {
  public:
   static constexpr const char* name = "Zoom";
+  static constexpr bool asks_scratch = true;
 
   explicit Zoom(ZoomOptions options);
 
@@ -111,6 +113,7 @@ struct RandZoomOptions {
 class RandZoom {
  public:
   static constexpr const char* name = "RandZoom";
+  static constexpr bool asks_scratch = true;
   struct Plan {
     bool apply = false;
     std::array<double, 3> zoom{1, 1, 1};  // as drawn, one per entry of min_zoom
@@ -143,6 +146,7 @@ struct RandSimulateLowResolutionOptions {
 class RandSimulateLowResolution {
  public:
   static constexpr const char* name = "RandSimulateLowResolution";
+  static constexpr bool asks_scratch = true;
   struct Plan {
     bool apply = false;
     double zoom = 1;

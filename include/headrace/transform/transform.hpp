@@ -12,6 +12,7 @@
 //   SampleSpec infer(SampleSpec) const;                  what it does to the specification (default: nothing); an op
 //                                                        that changes shapes, types or fields must say so here
 //   Effect effect(std::string_view field) const;         what it may do to a field (default: in_place)
+//   static constexpr bool asks_scratch = true;           apply() calls Sample::scratch(): a loader keeps memory for it
 //   std::string describe() const;                        its options as text, for fingerprints
 //   std::optional<std::uint16_t> op_number() const;      pins its number in the random address
 //   std::uint32_t op_numbers() const;                    how many numbers it takes, its own included (default: 1 when
@@ -75,6 +76,7 @@ class TransformModel {
   virtual bool one_to_many() const = 0;
   virtual SampleSpec infer(SampleSpec spec) const = 0;
   virtual Effect effect(std::string_view field) const = 0;
+  virtual bool asks_scratch() const = 0;
   virtual std::string describe() const = 0;
   virtual bool fingerprinted() const = 0;  // false: an unnamed callable whose code a fingerprint cannot see
   virtual std::optional<std::uint16_t> op_number() const = 0;
@@ -141,6 +143,13 @@ class TransformOf final : public TransformModel {
                   })
       return op_.effect(field);
     return Effect::in_place;
+  }
+  bool asks_scratch() const override {
+    if constexpr (requires {
+                    { T::asks_scratch } -> std::convertible_to<bool>;
+                  })
+      return T::asks_scratch;
+    return false;
   }
   std::string describe() const override {
     if constexpr (requires {

@@ -1,19 +1,36 @@
-/* The engine's protocol: admission, tickets, parts, workers that come and go, a sleeping consumer, cancel.
+/* The engine's protocol: admission, tickets, parts, workers that come and go, a sleeping consumer, cancel, the end.
 
-   N steps of one item each in a window of W; P parts an item; T workers. What is one atomic access in the code is one
-   atomic step here; sequentially consistent (weaker orders are the ordering tables' and the thread sanitizer's business).
-   Checked: no deadlock (a lost wakeup or a lost start is one), window kept, every part made once, slots not bound while
-   somebody is inside, every slot returned at the end.
+   N steps of one item each in a window of W; P parts an item; at most T workers. What is one atomic access in the code
+   is one step here; sequentially consistent (weaker orders are the business of the ordering tables, the explorer's
+   weak-memory mode and the thread sanitizer). N > 2 W, so that every place, slot and word is used in three laps or more.
+     CANCEL=n   the consumer cancels after n steps, and goes on
+     CLOSE=n    the consumer cancels after n steps, and shuts down
+     HELP       the waiting consumer works on its step
+     MEET       the parts of an item meet: each ends when all have begun, so P threads are needed at once
+   Checked: nobody waits for ever (a lost wakeup and a lost start end so), the window is kept, every part of a delivered
+   step is made once, no slot is bound or delivered while a thread is inside, every slot comes back.
 
-   Each -D below plants one fault; every one of them must be found:
-     LEAVE_BLIND     a worker leaves without comparing the tick
-     NO_RECHECK      the consumer sleeps without looking again after announcing itself
-     TICK_EARLY      the tick is added before the limit is raised
+   Two simplifications that change no behaviour: a worker's view of the coming-and-going word is one bit, "has it changed
+   since I looked" (the tick makes every change a different word); the epoch of the event count likewise.
+
+   Each of these plants one fault, and every one must be found:
+     LEAVE_BLIND     a worker leaves without comparing the tick: the lost start
      NO_ANNOUNCE     raising the limit adds no tick
+     TICK_EARLY      the tick is added before the limit is raised
+     NO_RECHECK      the consumer sleeps without looking again after announcing itself
      SILENT          publication does not notify
-     NO_HEAL         a late clear of a bit is not repaired
+     CLOSE_SILENT    the last thread out of a cancelled step does not notify
+     OPEN_SILENT     opening parts does not notify the consumer that helps
+     OPEN_NO_TICK    opening parts adds no tick
+     NO_WINDOW       the limit is raised as far as there are slots
+     LIMIT_EARLY     the limit is raised before the place is bound
+     TAG_DROPPED     the item's word holds no ticket, only the parts left
      VOID_OPENED     cancel voids only items that are already open
-     EARLY_RETURN    cancel returns the slot without waiting for the threads inside                                  */
+     COUNT_FIRST     a part is counted down before it is run: a record used again before its last count
+     EARLY_RETURN    cancel returns the slot without waiting for the threads inside: likewise
+     OFF_BY_ONE      the last but one to count down completes the item
+     BIT_LATE        the bit is set after the tick and the notification
+     NO_HEAL         a late clear of a bit is not repaired                                                           */
 #ifndef N
 #define N 3
 #endif
@@ -24,38 +41,45 @@
 #define P 2
 #endif
 #ifndef T
-#define T 2
-#endif
-#ifndef CANCEL
-#define CANCEL 0        /* steps delivered before the cancel; 0: no cancel */
+#define T 1
 #endif
 #define SLOTS (W + 2)
 #define NONE 99
 
 byte next, limit, delivered;             /* tickets; one item a step */
-byte working, tick;                       /* the coming-and-going word */
+bool here[T], changed[T];                /* the coming-and-going word: who is here; changed since that worker looked */
 byte place[W];                           /* step's place -> slot */
-bool open[W];                             /* open items */
-byte word_t[SLOTS], word_left[SLOTS];    /* the item's word: ticket, parts left */
+bool open[W];                            /* open items */
+byte word_t[SLOTS], word_left[SLOTS];    /* the item's word: ticket + 1, parts left */
 byte count[SLOTS];                       /* parts not finished */
 byte undone[SLOTS];                      /* items not complete */
 byte step_of[SLOTS];
-bool busy[SLOTS];                        /* not in the pool */
-byte inside[SLOTS];                      /* threads in the job's code */
-byte ring[W];                            /* NONE, or the slot that was published */
-byte ring_step[W];                       /* the step the place is open for */
-byte made[N], voided;
-bool waiting, is_void[N];
-byte epoch;
+bool busy[SLOTS]; byte free = SLOTS;     /* the pool */
+byte inside[SLOTS], made[SLOTS];         /* threads in the job's code; parts made */
+byte ring[W], ring_step[W];              /* NONE, or the slot that was published; the step the place is for */
+byte voided;                             /* cancelled steps that are not counted down */
+bool waiting, notified;                  /* the event count */
 
-inline announce() { atomic { tick++; if :: working < T -> working++; run worker() :: else fi } }
-inline notify() {
-#ifndef SILENT
-  atomic { if :: waiting -> epoch++ :: else fi }
-#else
-  skip
+inline change() {
+  changed[0] = true;
+#if T > 1
+  changed[1] = true
 #endif
 }
+inline announce() {
+  d_step {
+    change();
+    if
+    :: !here[0] -> here[0] = true
+#if T > 1
+    :: here[0] && !here[1] -> here[1] = true
+#endif
+    :: else
+    fi
+  }
+}
+inline notify() { d_step { if :: waiting -> notified = true :: else fi } }
+inline give_back(s) { d_step { busy[s] = false; free++ } }
 
 /* The last count of a record: publish, or return the slot of a step whose place was taken away. */
 inline finish_item(sl) {
@@ -63,39 +87,68 @@ inline finish_item(sl) {
   if
   :: fin ->
      atomic {
-       fs = step_of[sl];
-       if
-       :: ring_step[fs % W] == fs && ring[fs % W] == NONE -> ring[fs % W] = sl
-       :: else ->
-          assert(inside[sl] == 0);
-#ifndef EARLY_RETURN
-          busy[sl] = false;
-#endif
-          voided--
-       fi
+       fin = (ring_step[step_of[sl] % W] == step_of[sl] && ring[step_of[sl] % W] == NONE);
+       if :: fin -> ring[step_of[sl] % W] = sl :: else -> assert(inside[sl] == 0) fi
      };
-     notify()
+     if
+     :: fin ->
+#ifndef SILENT
+        notify()
+#else
+        skip
+#endif
+     :: else ->
+#ifndef EARLY_RETURN
+        give_back(sl);
+#endif
+        voided--;
+#ifndef CLOSE_SILENT
+        notify()
+#endif
+     fi
   :: else
   fi
 }
 inline finish_parts(sl, n) {
+#ifndef OFF_BY_ONE
   atomic { count[sl] = count[sl] - n; fin = (count[sl] == 0) };
+#else
+  atomic { count[sl] = count[sl] - n; fin = (count[sl] == 1) };
+#endif
   if :: fin -> finish_item(sl) :: else fi
+}
+inline show_open(p) {
+#ifndef BIT_LATE
+  open[p] = true;
+#endif
+#ifndef OPEN_NO_TICK
+  announce();
+#endif
+#ifndef OPEN_SILENT
+  notify();
+#endif
+#ifdef BIT_LATE
+  open[p] = true
+#else
+  skip
+#endif
 }
 inline close_bit(p) {
   open[p] = false;
 #ifndef NO_HEAL
   hs = place[p];
-  if :: word_left[hs] > 0 -> open[p] = true; announce(); notify() :: else fi
+  if :: word_left[hs] > 0 -> show_open(p) :: else fi;
+  hs = 0
 #endif
 }
-/* Claims and runs one open part, oldest place first; got tells whether there was one. */
+/* Claims and runs one open part, oldest place first; got tells whether there was one. (A claim here compares only the
+   parts left: that the word in the code also compares the ticket is more than a claim needs.) */
 inline try_part() {
-  got = false; i = 0;
+  got = false; i = 0; t = delivered;                            /* where the search begins: read once */
   do
   :: got || i == W -> break
   :: else ->
-     p = (delivered + i) % W;
+     p = (t + i) % W;
      if
      :: open[p] ->
         sl = place[p];
@@ -108,9 +161,17 @@ inline try_part() {
         if
         :: got ->
            if :: last -> close_bit(t % W) :: else fi;
-           atomic { inside[sl]++; if :: !is_void[t] -> made[t]++ :: else fi };
+#ifdef COUNT_FIRST
+           finish_parts(sl, 1);
+#endif
+           d_step { inside[sl]++; made[sl]++; assert(step_of[sl] == t && made[sl] <= P) };
+#ifdef MEET
+           made[sl] == P;
+#endif
            inside[sl]--;
+#ifndef COUNT_FIRST
            finish_parts(sl, 1)
+#endif
         :: else -> close_bit(p)
         fi
      :: else -> i++
@@ -124,66 +185,90 @@ inline try_item(end) {
   if
   :: t < limit && t < end ->
      sl = place[t % W];
-     atomic { if :: next == t -> next++; got = true :: else fi };
+     atomic { if :: next == t -> next++; got = true; assert(t < delivered + W) :: else fi };
      if
      :: got ->
-        inside[sl]++; inside[sl]--;                       /* the prefix */
-        count[sl] = P;
+        d_step { inside[sl]++; assert(step_of[sl] == t) };     /* the prefix */
+        atomic { inside[sl]--; count[sl] = P };
         atomic {
-          if
-          :: word_t[sl] == t + 1 -> fin = false           /* void before it was opened */
-          :: else -> word_t[sl] = t + 1; word_left[sl] = P; fin = true
-          fi
+#ifndef TAG_DROPPED
+          fin = (word_t[sl] != t + 1);                          /* else void before it was opened */
+#else
+          fin = true;
+#endif
+          if :: fin -> word_t[sl] = t + 1; word_left[sl] = P :: else fi
         };
         if
-        :: fin -> open[t % W] = true; announce(); notify()
+        :: fin -> show_open(t % W)
         :: else -> finish_item(sl)
         fi
-     :: else -> got = true                                 /* the exchange failed: look again */
+     :: else -> got = true                                      /* the exchange failed: look again */
      fi
   :: else
   fi
 }
 
-proctype worker() {
-  byte a, k, i, p, sl, t, fs, hs; bool got, last, fin;
+inline forget() { i = 0; p = 0; sl = 0; t = 0; hs = 0; got = false; last = false; fin = false }
+
+proctype worker(byte me) {
+  byte i, p, sl, t, hs; bool got, last, fin;
+end_away:
+  here[me];
 again:
-  atomic { a = working; k = tick; i = 0; p = 0; sl = 0; t = 0; fs = 0; hs = 0; got = false; last = false; fin = false };
+  atomic { changed[me] = false; forget() };
   try_part(); if :: got -> goto again :: else fi;
   try_item(N); if :: got -> goto again :: else fi;
 #ifdef LEAVE_BLIND
-  working--
+  d_step { here[me] = false; change(); forget() }; goto end_away
 #else
-  atomic { if :: working == a && tick == k -> working--; goto done :: else fi }; goto again
+  d_step { fin = !changed[me]; if :: fin -> here[me] = false; change() :: else fi };
+  if :: fin -> fin = false; goto end_away :: else -> goto again fi
 #endif
-done: skip
 }
 
 inline raise() {
+  got = false;
   do
-  :: limit < N && limit < delivered + W ->
-     sl = 0;
-     do :: sl < SLOTS && busy[sl] -> sl++ :: else -> break od;
-     if :: sl == SLOTS -> break :: else fi;
-     assert(inside[sl] == 0);
-     busy[sl] = true; step_of[sl] = limit; undone[sl] = 1;
-     place[limit % W] = sl;
+#ifndef NO_WINDOW
+  :: limit < N && limit < delivered + W && free > 0 ->
+#else
+  :: limit < N && free > 0 ->
+#endif
+#ifdef LIMIT_EARLY
+     limit++;
+#endif
+     d_step {
+       sl = 0;
+       do :: busy[sl] -> sl++ :: else -> break od;
+       assert(inside[sl] == 0);
+       busy[sl] = true; free--;
+       t = limit;
+#ifdef LIMIT_EARLY
+       t = limit - 1;
+#endif
+       step_of[sl] = t; undone[sl] = 1; made[sl] = 0
+     };
+     place[t % W] = sl;
 #ifdef TICK_EARLY
      announce();
 #endif
-     limit++
+#ifndef LIMIT_EARLY
+     limit++;
+#endif
+     got = true
   :: else -> break
   od;
-#if defined(TICK_EARLY) || defined(NO_ANNOUNCE)
-  skip
-#else
-  announce()
+  if
+#if !defined(TICK_EARLY) && !defined(NO_ANNOUNCE)
+  :: got -> announce()
 #endif
+  :: else
+  fi;
+  forget()
 }
 
 /* The consumer voids everything in flight. */
 inline cancel() {
-  d_step { i = 0; do :: i < N -> if :: i < limit -> is_void[i] = true :: else fi; i++ :: else -> break od; i = 0 };
   atomic { first = next; next = limit };
   do
   :: delivered == limit -> break
@@ -191,29 +276,31 @@ inline cancel() {
      p = delivered % W;
      voided++;
      atomic {
-       sl = NONE;
-       if :: ring[p] != NONE -> sl = ring[p]; ring[p] = NONE :: else fi;
+       sl = ring[p]; ring[p] = NONE;
        ring_step[p] = delivered + W
      };
      if
-     :: sl != NONE -> voided--; busy[sl] = false          /* complete already */
+     :: sl != NONE -> voided--; give_back(sl)                   /* complete already */
      :: else ->
         sl = place[p];
 #ifdef EARLY_RETURN
-        busy[sl] = false;
+        give_back(sl);
 #endif
         if
-        :: delivered >= first -> finish_item(sl)           /* nobody has the ticket */
+        :: delivered >= first -> finish_item(sl)                /* nobody has the ticket */
         :: else ->
            atomic {
-             got = false; n = 0;
+             n = 0;
              if
-             :: word_t[sl] == delivered + 1 -> n = word_left[sl]; word_left[sl] = 0
-             :: else ->
-#ifndef VOID_OPENED
-                word_t[sl] = delivered + 1; word_left[sl] = 0
+#ifdef TAG_DROPPED
+             :: true -> n = word_left[sl]; word_left[sl] = 0
 #else
-                skip
+             :: word_t[sl] == delivered + 1 -> n = word_left[sl]; word_left[sl] = 0
+#endif
+#if !defined(VOID_OPENED) && !defined(TAG_DROPPED)
+             :: else -> word_t[sl] = delivered + 1; word_left[sl] = 0
+#elif defined(VOID_OPENED)
+             :: else
 #endif
              fi
            };
@@ -221,57 +308,75 @@ inline cancel() {
         fi
      fi;
      delivered++
-  od
+  od;
+  forget(); first = 0; n = 0
 }
 
+/* Announce, look again, sleep. */
+#ifndef NO_RECHECK
+#define sleep_unless(ready) d_step { waiting = true; notified = false }; if :: ready :: else -> notified fi; waiting = false
+#else
+#define sleep_unless(ready) d_step { waiting = true; notified = false }; notified; waiting = false
+#endif
+
+#define is_ready (delivered < limit && ring[delivered % W] != NONE)
+#define claimable (open[delivered % W] || next < delivered + 1)
+
 init {
-  byte e, i, p, sl, t, fs, hs, n, first; bool got, last, fin;
+  byte i, p, sl, t, hs, n, first; bool got, last, fin;
   d_step {
-    i = 0; do :: i < W -> ring[i] = NONE; ring_step[i] = i; i++ :: else -> break od;
+    i = 0; do :: i < W -> ring[i] = NONE; ring_step[i] = i; i++ :: else -> break od; i = 0
+  };
+  atomic {
+    run worker(0);
+#if T > 1
+    run worker(1);
+#endif
   };
   raise();
   do
   :: delivered == N -> break
+#ifdef CLOSE
+  :: delivered == CLOSE -> break
+#endif
   :: else ->
-#if CANCEL
-     if :: delivered == CANCEL -> cancel(); raise(); if :: delivered == N -> break :: else fi :: else fi;
+#ifdef CANCEL
+     if :: delivered == CANCEL -> cancel(); raise() :: else fi;
+     if :: delivered == N -> break :: else fi;
 #endif
      do
-     :: delivered < limit && ring[delivered % W] != NONE -> break
+     :: is_ready -> break
      :: else ->
         if
-        :: delivered == limit -> raise(); if :: delivered < limit -> goto look :: else fi
-        :: else
-        fi;
+        :: delivered == limit ->                                /* no slot: wait for one */
+           raise();
+           if :: delivered == limit -> sleep_unless(free > 0) :: else fi
+        :: else ->
 #ifdef HELP
-        if :: open[delivered % W] -> try_part(); if :: got -> goto look :: else fi :: else fi;
-        try_item(delivered + 1); if :: got -> goto look :: else fi;
+           if :: open[delivered % W] -> try_part(); if :: got -> goto look :: else fi :: else fi;
+           try_item(delivered + 1); if :: got -> goto look :: else fi;
+           sleep_unless(is_ready || claimable)
+#else
+           sleep_unless(is_ready)
 #endif
-        atomic { waiting = true; e = epoch };
-#ifndef NO_RECHECK
-        if
-        :: delivered < limit && ring[delivered % W] != NONE -> waiting = false; break
-#ifdef HELP
-        :: delivered < limit && (open[delivered % W] || next < delivered + 1) -> waiting = false; goto look
-#endif
-        :: delivered == limit && (!busy[0] || !busy[1] || !busy[2]) -> waiting = false; goto look
-        :: else
         fi;
-#endif
-        epoch != e;                                        /* the futex */
-        waiting = false;
-look:   skip; d_step { i = 0; p = 0; sl = 0; t = 0; fs = 0; hs = 0; got = false; last = false; fin = false; e = 0 }
+look:   atomic { forget() }
      od;
      assert(ring_step[delivered % W] == delivered);
      sl = ring[delivered % W];
-     assert(step_of[sl] == delivered && inside[sl] == 0 && made[delivered] == P);
-     atomic { ring[delivered % W] = NONE; ring_step[delivered % W] = delivered + W };
-     assert(next - delivered <= W);
+     assert(step_of[sl] == delivered && inside[sl] == 0 && made[sl] == P);
+     d_step { ring[delivered % W] = NONE; ring_step[delivered % W] = delivered + W };
      delivered++;
-     busy[sl] = false;
-     raise();
-     d_step { i = 0; p = 0; sl = 0; t = 0; fs = 0; hs = 0; got = false; last = false; fin = false; e = 0 }
+     give_back(sl);
+     forget();
+     raise()
   od;
-  voided == 0;                                             /* every cancelled step's slot came back */
-  assert(next == N)
+#ifdef CLOSE
+  cancel();
+#endif
+  do
+  :: voided == 0 -> break                                       /* nobody is inside a cancelled step */
+  :: else -> sleep_unless(voided == 0)
+  od;
+  assert(free == SLOTS && next == limit)
 }
