@@ -1,5 +1,6 @@
 #include <array>
 #include <charconv>
+#include <cmath>
 #include <headrace/transform/options.hpp>
 #include <stdexcept>
 
@@ -54,6 +55,11 @@ void throw_option(std::string_view op, std::string_view option, const std::strin
 
 void check_prob(double prob, std::string_view op) {
   if (!(prob >= 0 && prob <= 1)) throw_option(op, "prob", option_text(prob), "a probability from 0 to 1");
+}
+
+void check_range(const Range& r, std::string_view op, std::string_view option) {
+  if (!(r.low <= r.high) || !std::isfinite(r.low) || !std::isfinite(r.high) || !std::isfinite(r.high - r.low))
+    throw_option(op, option, option_text(r), "finite numbers with low <= high (f stands for [-f, f])");
 }
 
 void throw_per_key(std::size_t values, std::size_t keys, std::string_view op, std::string_view option) {

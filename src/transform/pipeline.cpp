@@ -48,16 +48,20 @@ Pipeline::Pipeline(std::vector<Transform> ops)
                                     " outputs per item");
     }
     if (!ops_[i]->random()) continue;
-    // A pinned number does not move the others: they go on counting their declared positions.
-    const std::uint32_t declared = next++;
+    // A pinned number does not move the others: they go on counting their declared positions. An op that holds others
+    // takes its own number and, behind it, theirs.
+    const std::uint32_t declared = next, count = ops_[i]->op_numbers();
+    next += count;
     const std::uint32_t number = ops_[i]->op_number().value_or(static_cast<std::uint16_t>(declared));
-    if (declared >= first_reserved_op || number >= first_reserved_op)
-      throw std::invalid_argument(who(i) + ": random op number " + std::to_string(number) + " is not below " +
-                                  std::to_string(first_reserved_op));
-    const auto [it, fresh] = taken.emplace(number, i);
-    if (!fresh)
-      throw std::invalid_argument(who(i) + " and " + who(it->second) + " both have random op number " +
-                                  std::to_string(number) + ": pin one of them to another with .op");
+    if (declared + count > first_reserved_op || number + count > first_reserved_op)
+      throw std::invalid_argument(who(i) + ": random op number " + std::to_string(number + count - 1) +
+                                  " is not below " + std::to_string(first_reserved_op));
+    for (std::uint32_t n = number; n < number + count; ++n) {
+      const auto [it, fresh] = taken.emplace(n, i);
+      if (!fresh)
+        throw std::invalid_argument(who(i) + " and " + who(it->second) + " both have random op number " +
+                                    std::to_string(n) + ": pin one of them to another with .op");
+    }
     numbers_[i] = static_cast<std::uint16_t>(number);
   }
   parts_ = static_cast<std::uint32_t>(parts);

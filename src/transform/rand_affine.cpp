@@ -24,11 +24,7 @@ void check_count(std::size_t given, std::size_t most, std::string_view option, i
 }
 
 void check_ranges(const std::vector<Range>& ranges, std::string_view option) {
-  for (const Range& r : ranges)
-    if (!(r.low <= r.high) || !std::isfinite(r.low) || !std::isfinite(r.high) || !std::isfinite(r.high - r.low))
-      detail::throw_option(RandAffine::name, option,
-                           "[" + detail::option_text(r.low) + ", " + detail::option_text(r.high) + "]",
-                           "finite numbers with low <= high (f stands for [-f, f])");
+  for (const Range& r : ranges) detail::check_range(r, RandAffine::name, option);
 }
 
 // The plane that rotation i of a 3-D image turns: entries [p][p] = c, [p][q] = -s, [q][p] = s, [q][q] = c.
@@ -57,16 +53,6 @@ Drawn draw(const std::vector<Range>& ranges, Rng& rng, double offset = 0) {
   Drawn drawn;
   for (const Range& r : ranges) drawn.values[drawn.count++] = offset + rng.uniform(r.low, r.high);
   return drawn;
-}
-
-// [[low, high], ...], for describe()
-std::string ranges_text(const std::vector<Range>& ranges) {
-  std::string text = "[";
-  for (const Range& r : ranges) {
-    if (text.size() > 1) text += ", ";
-    text += "[" + detail::option_text(r.low) + ", " + detail::option_text(r.high) + "]";
-  }
-  return text + "]";
 }
 
 std::array<double, 3> centre(const Shape& spatial, double sign) {
@@ -175,10 +161,10 @@ std::string RandAffine::describe() const {
   return detail::OptionList()
       .add("keys", options_.keys)
       .add("prob", options_.prob)
-      .add_text("rotate_range", ranges_text(options_.rotate_range))
-      .add_text("shear_range", ranges_text(options_.shear_range))
-      .add_text("translate_range", ranges_text(options_.translate_range))
-      .add_text("scale_range", ranges_text(options_.scale_range))
+      .add_text("rotate_range", detail::option_text(options_.rotate_range))
+      .add_text("shear_range", detail::option_text(options_.shear_range))
+      .add_text("translate_range", detail::option_text(options_.translate_range))
+      .add_text("scale_range", detail::option_text(options_.scale_range))
       .add("spatial_size", options_.spatial_size)
       .add("mode", options_.mode)
       .add("padding_mode", options_.padding_mode)

@@ -12,6 +12,7 @@
 #include <headrace/tensor/shape.hpp>
 #include <headrace/transform/keys.hpp>
 #include <initializer_list>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -53,6 +54,18 @@ class OneOrMany {
   bool one_ = false;
 };
 
+// Where a random parameter comes from: uniform in [low, high), or always low where they are equal.
+struct Range {
+  double low = 0;
+  double high = 0;
+
+  Range() = default;
+  Range(double f) : low(-f), high(f) {}  // NOLINT(google-explicit-constructor): an option's value
+  Range(double lo, double hi) : low(lo), high(hi) {}
+  Range(std::nullopt_t) {}  // NOLINT(google-explicit-constructor): MONAI's None
+  friend bool operator==(const Range&, const Range&) = default;
+};
+
 using Sizes = OneOrMany<std::int64_t>;
 // One value, or one per key. With keys not given (every tensor) only one value makes sense.
 template <class T>
@@ -85,6 +98,8 @@ Shape spatial_shape(const Shape& channel_first, std::string_view op, std::string
 // Throws std::invalid_argument "Op: option = value, but expected ...".
 [[noreturn]] void throw_option(std::string_view op, std::string_view option, const std::string& value,
                                std::string_view expected);
+// A range: finite, low <= high, a finite width.
+void check_range(const Range& range, std::string_view op, std::string_view option);
 // A probability: 0 to 1, not NaN.
 void check_prob(double prob, std::string_view op);
 
@@ -96,6 +111,7 @@ inline std::string option_text(std::same_as<bool> auto value) { return value ? "
 inline std::string option_text(Interpolation value) { return std::string(name_of(value)); }
 inline std::string option_text(Padding value) { return std::string(name_of(value)); }
 inline std::string option_text(const Keys& keys) { return keys.str(); }
+inline std::string option_text(const Range& r) { return "[" + option_text(r.low) + ", " + option_text(r.high) + "]"; }
 std::string option_text(std::string_view value);  // quoted, with escapes
 inline std::string option_text(const std::string& value) { return option_text(std::string_view(value)); }
 inline std::string option_text(const char* value) { return option_text(std::string_view(value)); }

@@ -40,18 +40,6 @@
 
 namespace headrace {
 
-// Where a random parameter comes from: uniform in [low, high), or always low where they are equal.
-struct Range {
-  double low = 0;
-  double high = 0;
-
-  Range() = default;
-  Range(double f) : low(-f), high(f) {}  // NOLINT(google-explicit-constructor): an option's value
-  Range(double lo, double hi) : low(lo), high(hi) {}
-  Range(std::nullopt_t) {}  // NOLINT(google-explicit-constructor): MONAI's None
-  friend bool operator==(const Range&, const Range&) = default;
-};
-
 struct RandAffineOptions {
   Keys keys{};
   double prob = 0.1;

@@ -15,6 +15,8 @@
 //   static constexpr bool asks_scratch = true;           apply() calls Sample::scratch(): a loader keeps memory for it
 //   std::string describe() const;                        its options as text, for fingerprints
 //   std::optional<std::uint16_t> op_number() const;      pins its number in the random address
+//   std::uint32_t op_numbers() const;                    how many numbers it takes, its own included (default: 1 when
+//                                                        random): an op that holds others, as OneOf does
 //
 // Hidden state (a `mutable` member, a captured reference, a static) compiles; headrace::verify finds it, and leased()
 // is the way to use something stateful.
@@ -78,6 +80,7 @@ class TransformModel {
   virtual std::string describe() const = 0;
   virtual bool fingerprinted() const = 0;  // false: an unnamed callable whose code a fingerprint cannot see
   virtual std::optional<std::uint16_t> op_number() const = 0;
+  virtual std::uint32_t op_numbers() const = 0;
   virtual void plan(const Sample& sample, Rng& rng, PlanBox& box) const = 0;
   virtual void apply(Sample& sample, const PlanBox& box, Rng& rng) const = 0;
 };
@@ -164,6 +167,13 @@ class TransformOf final : public TransformModel {
                   })
       return op_.op_number();
     return std::nullopt;
+  }
+  std::uint32_t op_numbers() const override {
+    if constexpr (requires {
+                    { op_.op_numbers() } -> std::convertible_to<std::uint32_t>;
+                  })
+      return op_.op_numbers();
+    return random() ? 1 : 0;
   }
   void plan([[maybe_unused]] const Sample& sample, [[maybe_unused]] Rng& rng,
             [[maybe_unused]] PlanBox& box) const override {

@@ -1,0 +1,66 @@
+#include <headrace/transform/rand_shift_intensity.hpp>
+
+#include "channels.hpp"
+#include "describe.hpp"
+
+namespace headrace {
+namespace {
+
+struct Plus {
+  double offset = 0;
+  template <class C>
+  void operator()(C* row, std::int64_t n) const {
+    const C o = static_cast<C>(offset);
+    if (o == 0) return;
+    for (std::int64_t i = 0; i < n; ++i) row[i] = row[i] + o;
+  }
+};
+
+}  // namespace
+
+RandShiftIntensity::RandShiftIntensity(RandShiftIntensityOptions options) : options_(std::move(options)) {
+  detail::check_prob(options_.prob, name);
+  detail::check_range(options_.offsets, name, "offsets");
+}
+
+RandShiftIntensity::Plan RandShiftIntensity::plan(const Sample& sample, Rng& rng) const {
+  Plan p{.apply = rng.bernoulli(options_.prob)};
+  detail::draw_per_channel(sample, options_.keys, options_.channel_wise, options_.offsets, rng, p.offset, p.offsets);
+  return p;
+}
+
+void RandShiftIntensity::apply(Sample& sample, const Plan& plan) const {
+  options_.keys.for_each(sample, [&](std::string_view field) {
+    const DType own = sample.get(field).dtype(), dtype = options_.dtype.value_or(own);
+    if (!plan.apply && own == dtype) return;
+    detail::check_channels(sample, field, options_.channel_wise, plan.offsets.size(), name);
+    std::size_t channel = 0;
+    detail::rewrite_channels(sample, field, dtype, effect(field) == Effect::rewrite, options_.channel_wise,
+                             [&](const Tensor&) {
+                               if (!plan.apply) return Plus{};
+                               return Plus{options_.channel_wise ? plan.offsets[channel++] : plan.offset};
+                             });
+  });
+}
+
+SampleSpec RandShiftIntensity::infer(SampleSpec spec) const {
+  options_.keys.for_each(spec, [&](FieldSpec& field) { field.dtype = options_.dtype.value_or(field.dtype); });
+  return spec;
+}
+
+Effect RandShiftIntensity::effect(std::string_view field) const {
+  if (!options_.keys.contains(field)) return Effect::none;
+  return options_.dtype ? Effect::rewrite : Effect::in_place;
+}
+
+std::string RandShiftIntensity::describe() const {
+  return detail::OptionList()
+      .add("keys", options_.keys)
+      .add("offsets", options_.offsets)
+      .add("prob", options_.prob)
+      .add("channel_wise", options_.channel_wise)
+      .add_text("dtype", detail::optional_text(options_.dtype))
+      .str();
+}
+
+}  // namespace headrace
