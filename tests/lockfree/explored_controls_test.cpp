@@ -14,7 +14,7 @@ namespace {
 class ExploredControls : public ExploredFixture {};
 using Outcome = Execution::Outcome;
 
-// The lost element of an SCQ whose dequeuers set the safe bit (queue_faults B1) needs two dequeuers and an enqueuer
+// The lost element of an SCQ whose dequeuers set the safe bit needs two dequeuers and an enqueuer
 // that stall one to two laps apart. Searched: every access at which each may stall (or none), every number of pairs
 // that go through the ring in between, every order in which they go on (without a preemption).
 template <bool KeepsSafeBit>

@@ -1,5 +1,5 @@
 // Small histories of MpmcRing under the deterministic scheduler, judged exactly; and the kit's control: the lost
-// element of an SCQ whose dequeuers set the safe bit (queue_faults B1), in an exact schedule.
+// element of an SCQ whose dequeuers set the safe bit, in an exact schedule.
 #include <gtest/gtest.h>
 
 #include <cstdint>

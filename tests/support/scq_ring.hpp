@@ -1,6 +1,6 @@
 // A control for the kit: the scalable circular queue (Nikolaev, DISC 2019, figure 8), from the paper, and with a fault
 // that a published port of it has: a dequeuer that takes an empty entry over to its own cycle sets the entry's "safe"
-// bit instead of keeping it (queue_faults B1). Then an enqueuer may fill a position whose dequeuer has gone by, and the
+// bit instead of keeping it. Then an enqueuer may fill a position whose dequeuer has gone by, and the
 // element is lost. Holds numbers below its capacity; the threads inside must not outnumber the capacity.
 #pragma once
 #include <atomic>

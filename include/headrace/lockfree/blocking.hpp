@@ -4,7 +4,7 @@
 // queues (P0260): push and pop wait, try_push and try_pop do not, after close() pushes fail and pops go on until the
 // queue is drained.
 //
-// When not to use it. Inside a task of a thread pool: a task that waits for room holds a worker (queue_faults F4).
+// When not to use it. Inside a task of a thread pool: a task that waits for room holds a worker.
 // Where the waiting thread could do the work itself.
 //
 // Invariants
@@ -23,7 +23,7 @@
 // do. So one call into the kernel serves a batch of elements, and nobody is woken who did not ask. `wake_interval`
 // makes batches on purpose: a thread that was woken a moment ago naps until the interval is over before it asks again.
 // In a ring whose operations are sequentially consistent (MpmcRing) a push looks at `asked` by a load; else (SpscRing)
-// by a read-modify-write, because a load may pass the publication (queue_faults E1).
+// by a read-modify-write, because a load may pass the publication (store buffering).
 //
 // Progress: try_push, try_pop and close as in the ring, plus at most one system call that does not block. push and pop
 // block (park). A peer suspended between taking an ask and waking delays the sleeper at most longest_sleep.

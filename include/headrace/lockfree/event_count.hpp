@@ -3,7 +3,7 @@
 // What it is. A waiter announces itself, looks at its condition once more, and only then sleeps; a notifier makes the
 // condition true and then notifies. Both sides change the same 64-bit word, so one of them comes second and sees the
 // other: either the waiter finds the condition true, or the notifier finds the waiter. (The idea of Vyukov's and
-// folly's event counts; that a separate flag read by a plain load is *not* enough is queue_faults E1.)
+// folly's event counts; that a separate flag read by a plain load is *not* enough is store buffering.)
 //
 // When not to use it. Where the waiter could do the work itself; where a condition changes millions of times a second
 // with somebody always asleep (each notify is then a system call).

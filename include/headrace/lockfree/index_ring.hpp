@@ -184,7 +184,7 @@ class alignas(cache_line) IndexRing {
 //   | N1 -> N3, N5     | everything before the mark      | whoever sees the end   | relaxed: misses the last writes    |
 //   | N1 <-> N2, N3,   | a filled entry (the mark)       | the sleeper of         | acquire and release: store         |
 //   | N4, with S1, S2  | against "asked"                 | blocking.hpp           | buffering, both sides miss         |
-//   | of blocking.hpp  |                                 |                        | (queue_faults E1). Costs nothing   |
+//   | of blocking.hpp  |                                 |                        | the wakeup. Costs nothing          |
 //   |                  |                                 |                        | on x86-64 and ARMv8                |
 //   | head_, tail_     | nothing                         | -                      | relaxed: monotone guesses; the     |
 //   |                  |                                 |                        | entries decide and carry the rest  |
