@@ -4,6 +4,7 @@
 #include <stdexcept>
 
 #include "describe.hpp"
+#include "dtype_option.hpp"
 #include "pointwise.hpp"
 #include "power.hpp"
 #include "statistics.hpp"
@@ -68,17 +69,6 @@ void correct(Sample& sample, std::string_view field, DType dtype, bool announced
   });
 }
 
-template <class Options>
-SampleSpec inferred(const Options& o, SampleSpec spec) {
-  o.keys.for_each(spec, [&](FieldSpec& field) { field.dtype = o.dtype.value_or(field.dtype); });
-  return spec;
-}
-template <class Options>
-Effect effect_of(const Options& o, std::string_view field) {
-  if (!o.keys.contains(field)) return Effect::none;
-  return o.dtype ? Effect::rewrite : Effect::in_place;
-}
-
 }  // namespace
 
 AdjustContrast::AdjustContrast(AdjustContrastOptions options) : options_(std::move(options)) {
@@ -93,8 +83,8 @@ void AdjustContrast::apply(Sample& sample) const {
   });
 }
 
-SampleSpec AdjustContrast::infer(SampleSpec spec) const { return inferred(options_, std::move(spec)); }
-Effect AdjustContrast::effect(std::string_view field) const { return effect_of(options_, field); }
+SampleSpec AdjustContrast::infer(SampleSpec spec) const { return detail::infer_dtype(options_, std::move(spec)); }
+Effect AdjustContrast::effect(std::string_view field) const { return detail::dtype_effect(options_, field); }
 
 std::string AdjustContrast::describe() const {
   return detail::OptionList()
@@ -120,17 +110,17 @@ RandAdjustContrast::Plan RandAdjustContrast::plan(const Sample&, Rng& rng) const
 
 void RandAdjustContrast::apply(Sample& sample, const Plan& plan) const {
   options_.keys.for_each(sample, [&](std::string_view field) {
-    const DType own = sample.get(field).dtype(), dtype = options_.dtype.value_or(own);
+    const DType dtype = options_.dtype.value_or(sample.get(field).dtype());
     const bool rewrite = effect(field) == Effect::rewrite;
     if (plan.apply)
       correct(sample, field, dtype, rewrite, {plan.gamma, options_.invert_image, options_.retain_stats});
-    else if (own != dtype)
-      detail::rewrite_rows(sample, field, dtype, rewrite, [](auto*, std::int64_t, std::int64_t) {});
+    else
+      detail::rewrite_dtype(sample, field, dtype, rewrite);
   });
 }
 
-SampleSpec RandAdjustContrast::infer(SampleSpec spec) const { return inferred(options_, std::move(spec)); }
-Effect RandAdjustContrast::effect(std::string_view field) const { return effect_of(options_, field); }
+SampleSpec RandAdjustContrast::infer(SampleSpec spec) const { return detail::infer_dtype(options_, std::move(spec)); }
+Effect RandAdjustContrast::effect(std::string_view field) const { return detail::dtype_effect(options_, field); }
 
 std::string RandAdjustContrast::describe() const {
   return detail::OptionList()

@@ -126,6 +126,13 @@ SampleSpec Choice::infer_branch(std::size_t b, SampleSpec spec) const {
   }
 }
 
+SampleSpec Choice::infer_unchanged(const SampleSpec& spec) const {
+  for (std::size_t b = 0; b < size(); ++b)
+    if (const SampleSpec out = infer_branch(b, spec); !(out == spec))
+      refuse("branch " + std::to_string(b) + " changes " + spec.str() + " to " + out.str() + "; expected no change");
+  return spec;
+}
+
 std::string Choice::describe_branches() const {
   std::string text = "[";
   for (const Branch& b : branches_) {
@@ -232,12 +239,7 @@ SomeOf::Plan SomeOf::plan(const Sample&, Rng& rng) const {
   return p;
 }
 
-SampleSpec SomeOf::infer(const SampleSpec& spec) const {
-  for (std::size_t b = 0; b < size(); ++b)
-    if (const SampleSpec out = infer_branch(b, spec); !(out == spec))
-      refuse("branch " + std::to_string(b) + " changes " + spec.str() + " to " + out.str() + "; expected no change");
-  return spec;
-}
+SampleSpec SomeOf::infer(const SampleSpec& spec) const { return infer_unchanged(spec); }
 
 std::string SomeOf::describe() const {
   return "transforms=" + describe_branches() + ", least=" + std::to_string(least_) + ", most=" + std::to_string(most_) +
@@ -255,12 +257,7 @@ RandomOrder::Plan RandomOrder::plan(const Sample&, Rng& rng) const {
   return p;
 }
 
-SampleSpec RandomOrder::infer(const SampleSpec& spec) const {
-  for (std::size_t b = 0; b < size(); ++b)
-    if (const SampleSpec out = infer_branch(b, spec); !(out == spec))
-      refuse("branch " + std::to_string(b) + " changes " + spec.str() + " to " + out.str() + "; expected no change");
-  return spec;
-}
+SampleSpec RandomOrder::infer(const SampleSpec& spec) const { return infer_unchanged(spec); }
 
 std::string RandomOrder::describe() const { return "transforms=" + describe_branches(); }
 

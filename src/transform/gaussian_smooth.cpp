@@ -4,6 +4,7 @@
 #include <headrace/transform/gaussian_smooth.hpp>
 
 #include "describe.hpp"
+#include "dtype_option.hpp"
 #include "pointwise.hpp"
 #include "smoothing.hpp"
 
@@ -60,10 +61,7 @@ void GaussianSmooth::apply(Sample& sample) const {
   });
 }
 
-SampleSpec GaussianSmooth::infer(SampleSpec spec) const {
-  options_.keys.for_each(spec, [&](FieldSpec& field) { field.dtype = options_.dtype.value_or(field.dtype); });
-  return spec;
-}
+SampleSpec GaussianSmooth::infer(SampleSpec spec) const { return detail::infer_dtype(options_, std::move(spec)); }
 
 std::string GaussianSmooth::describe() const {
   return detail::OptionList()
@@ -97,18 +95,15 @@ RandGaussianSmooth::Plan RandGaussianSmooth::plan(const Sample&, Rng& rng) const
 
 void RandGaussianSmooth::apply(Sample& sample, const Plan& plan) const {
   options_.keys.for_each(sample, [&](std::string_view field) {
-    const DType own = sample.get(field).dtype(), dtype = options_.dtype.value_or(own);
+    const DType dtype = options_.dtype.value_or(sample.get(field).dtype());
     if (plan.apply)
       smooth(sample, field, dtype, plan.sigma, options_.approx, options_.padding);
-    else if (own != dtype)
-      detail::rewrite_rows(sample, field, dtype, true, [](auto*, std::int64_t, std::int64_t) {});
+    else
+      detail::rewrite_dtype(sample, field, dtype, true);
   });
 }
 
-SampleSpec RandGaussianSmooth::infer(SampleSpec spec) const {
-  options_.keys.for_each(spec, [&](FieldSpec& field) { field.dtype = options_.dtype.value_or(field.dtype); });
-  return spec;
-}
+SampleSpec RandGaussianSmooth::infer(SampleSpec spec) const { return detail::infer_dtype(options_, std::move(spec)); }
 
 std::string RandGaussianSmooth::describe() const {
   return detail::OptionList()

@@ -5,6 +5,7 @@
 
 #include "channels.hpp"
 #include "describe.hpp"
+#include "dtype_option.hpp"
 #include "statistics.hpp"
 
 namespace headrace {
@@ -67,15 +68,9 @@ void NormalizeIntensity::apply(Sample& sample) const {
   });
 }
 
-SampleSpec NormalizeIntensity::infer(SampleSpec spec) const {
-  options_.keys.for_each(spec, [&](FieldSpec& field) { field.dtype = options_.dtype.value_or(field.dtype); });
-  return spec;
-}
+SampleSpec NormalizeIntensity::infer(SampleSpec spec) const { return detail::infer_dtype(options_, std::move(spec)); }
 
-Effect NormalizeIntensity::effect(std::string_view field) const {
-  if (!options_.keys.contains(field)) return Effect::none;
-  return options_.dtype ? Effect::rewrite : Effect::in_place;
-}
+Effect NormalizeIntensity::effect(std::string_view field) const { return detail::dtype_effect(options_, field); }
 
 std::string NormalizeIntensity::describe() const {
   return detail::OptionList()

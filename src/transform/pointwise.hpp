@@ -72,4 +72,10 @@ void rewrite_rows(Sample& sample, std::string_view field, DType dtype, bool anno
   sample.set(field, to);
 }
 
+// Only the element type, where that is another: what a random op does to a field when its coin says no.
+inline void rewrite_dtype(Sample& sample, std::string_view field, DType dtype, bool announced_rewrite) {
+  if (sample.get(field).dtype() != dtype)
+    rewrite_rows(sample, field, dtype, announced_rewrite, [](auto*, std::int64_t, std::int64_t) {});
+}
+
 }  // namespace headrace::detail

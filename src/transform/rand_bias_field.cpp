@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "describe.hpp"
+#include "dtype_option.hpp"
 #include "pointwise.hpp"
 
 namespace headrace {
@@ -43,12 +44,9 @@ RandBiasField::Plan RandBiasField::plan(const Sample&, Rng& rng) const {
 
 void RandBiasField::apply(Sample& sample, const Plan& plan) const {
   options_.keys.for_each(sample, [&](std::string_view field) {
-    const DType own = sample.get(field).dtype(), dtype = options_.dtype.value_or(own);
+    const DType dtype = options_.dtype.value_or(sample.get(field).dtype());
     const bool rewrite = effect(field) == Effect::rewrite;
-    if (!plan.apply) {
-      if (own != dtype) detail::rewrite_rows(sample, field, dtype, rewrite, [](auto*, std::int64_t, std::int64_t) {});
-      return;
-    }
+    if (!plan.apply) return detail::rewrite_dtype(sample, field, dtype, rewrite);
     const Shape image = spatial_shape(sample, field);
     const int rank = image.rank(), degree = options_.degree;
     const auto orders = static_cast<std::size_t>(degree + 1);
@@ -101,15 +99,9 @@ void RandBiasField::apply(Sample& sample, const Plan& plan) const {
   });
 }
 
-SampleSpec RandBiasField::infer(SampleSpec spec) const {
-  options_.keys.for_each(spec, [&](FieldSpec& field) { field.dtype = options_.dtype.value_or(field.dtype); });
-  return spec;
-}
+SampleSpec RandBiasField::infer(SampleSpec spec) const { return detail::infer_dtype(options_, std::move(spec)); }
 
-Effect RandBiasField::effect(std::string_view field) const {
-  if (!options_.keys.contains(field)) return Effect::none;
-  return options_.dtype ? Effect::rewrite : Effect::in_place;
-}
+Effect RandBiasField::effect(std::string_view field) const { return detail::dtype_effect(options_, field); }
 
 std::string RandBiasField::describe() const {
   return detail::OptionList()

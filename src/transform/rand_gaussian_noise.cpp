@@ -4,6 +4,7 @@
 #include <headrace/transform/rand_gaussian_noise.hpp>
 
 #include "describe.hpp"
+#include "dtype_option.hpp"
 #include "pointwise.hpp"
 
 namespace headrace {
@@ -44,15 +45,9 @@ void RandGaussianNoise::apply(Sample& sample, const Plan& plan, const Rng& rng) 
   });
 }
 
-SampleSpec RandGaussianNoise::infer(SampleSpec spec) const {
-  options_.keys.for_each(spec, [&](FieldSpec& field) { field.dtype = options_.dtype.value_or(field.dtype); });
-  return spec;
-}
+SampleSpec RandGaussianNoise::infer(SampleSpec spec) const { return detail::infer_dtype(options_, std::move(spec)); }
 
-Effect RandGaussianNoise::effect(std::string_view field) const {
-  if (!options_.keys.contains(field)) return Effect::none;
-  return options_.dtype ? Effect::rewrite : Effect::in_place;
-}
+Effect RandGaussianNoise::effect(std::string_view field) const { return detail::dtype_effect(options_, field); }
 
 std::string RandGaussianNoise::describe() const {
   return detail::OptionList()

@@ -2,6 +2,7 @@
 
 #include "channels.hpp"
 #include "describe.hpp"
+#include "dtype_option.hpp"
 
 namespace headrace {
 namespace {
@@ -43,15 +44,9 @@ void RandShiftIntensity::apply(Sample& sample, const Plan& plan) const {
   });
 }
 
-SampleSpec RandShiftIntensity::infer(SampleSpec spec) const {
-  options_.keys.for_each(spec, [&](FieldSpec& field) { field.dtype = options_.dtype.value_or(field.dtype); });
-  return spec;
-}
+SampleSpec RandShiftIntensity::infer(SampleSpec spec) const { return detail::infer_dtype(options_, std::move(spec)); }
 
-Effect RandShiftIntensity::effect(std::string_view field) const {
-  if (!options_.keys.contains(field)) return Effect::none;
-  return options_.dtype ? Effect::rewrite : Effect::in_place;
-}
+Effect RandShiftIntensity::effect(std::string_view field) const { return detail::dtype_effect(options_, field); }
 
 std::string RandShiftIntensity::describe() const {
   return detail::OptionList()

@@ -5,6 +5,7 @@
 #include <stdexcept>
 
 #include "describe.hpp"
+#include "dtype_option.hpp"
 #include "intensity.hpp"
 
 namespace headrace {
@@ -75,15 +76,9 @@ void ScaleIntensityRangePercentiles::apply(Sample& sample) const {
   });
 }
 
-SampleSpec ScaleIntensityRangePercentiles::infer(SampleSpec spec) const {
-  options_.keys.for_each(spec, [&](FieldSpec& field) { field.dtype = options_.dtype.value_or(field.dtype); });
-  return spec;
-}
+SampleSpec ScaleIntensityRangePercentiles::infer(SampleSpec spec) const { return detail::infer_dtype(options_, std::move(spec)); }
 
-Effect ScaleIntensityRangePercentiles::effect(std::string_view field) const {
-  if (!options_.keys.contains(field)) return Effect::none;
-  return options_.dtype ? Effect::rewrite : Effect::in_place;
-}
+Effect ScaleIntensityRangePercentiles::effect(std::string_view field) const { return detail::dtype_effect(options_, field); }
 
 std::string ScaleIntensityRangePercentiles::describe() const {
   const Options& o = options_;

@@ -77,6 +77,8 @@ class Choice {
   std::string describe_branches() const;
   // The specification behind branch b.
   SampleSpec infer_branch(std::size_t b, SampleSpec spec) const;
+  // `spec`, after every branch was found to leave it as it is.
+  SampleSpec infer_unchanged(const SampleSpec& spec) const;
   [[noreturn]] void refuse(const std::string& what) const;
   // Relative weights as a running sum; equal where none are given.
   std::vector<double> running_sum(const std::vector<double>& weights) const;
